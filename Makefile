@@ -1,0 +1,63 @@
+# The commands of the README. Everything lands in .venv and in git-ignored folders of this checkout.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+DEMO_DIR ?= demo
+CORPUS_DIR ?= corpus-run
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo corpus-run test check lint types imports unit coverage docs clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "lapledger needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv" >&2; exit 2; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(UV)
+	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(UV)
+	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+install: $(VENV)/.core  ## make the environment in .venv
+	@echo "installed; try: $(BIN)/lap --help"
+
+demo: $(VENV)/.core  ## run the main job on four problems of the corpus (under 3 minutes)
+	@$(BIN)/lap demo --into $(DEMO_DIR)
+
+corpus-run: $(VENV)/.core  ## run the whole corpus (about half an hour)
+	@$(BIN)/lap ledger init --ledger $(CORPUS_DIR)
+	@$(BIN)/lap corpus import corpus --ledger $(CORPUS_DIR)
+	@$(BIN)/lap run --ledger $(CORPUS_DIR)
+	@$(BIN)/lap problems --ledger $(CORPUS_DIR)
+	@$(BIN)/lap replay --ledger $(CORPUS_DIR) --tau 100 --tau 50 --tau 30 --tau 10
+
+test: check unit  ## everything CI runs: lint, types, import contracts, tests
+
+check: lint types imports  ## all but the tests
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+
+types: $(VENV)/.dev
+	@$(BIN)/mypy
+
+imports: $(VENV)/.dev
+	@$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage report --fail-under=85 --format=total
+
+docs: $(VENV)/.dev  ## write the generated reference pages
+	@$(BIN)/lap docs docs
+
+clean:  ## remove the environment and everything that was made here
+	rm -rf $(VENV) $(DEMO_DIR) $(CORPUS_DIR) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
