@@ -1,0 +1,47 @@
+"""The kinds of failure that reach a person: the user's mistake, our own fault, and a disk without room.
+
+Each message is one line that says what is wrong, where, and what to do next. Foreign errors are translated into these
+once, at the boundary where they arise. A candidate program's failure is data and never one of these.
+"""
+
+import errno
+
+
+class LapError(Exception):
+    """Any failure that is reported as one line instead of a traceback."""
+
+    exit_code = 1
+
+
+class UserError(LapError, ValueError):
+    """The user's mistake: a wrong file, name, option or state; exit code 2."""
+
+    exit_code = 2
+
+
+class Fault(LapError):  # noqa: N818  (the field says "infrastructure fault")
+    """Our fault or the machine's: a lost server, a broken file of ours; exit code 1."""
+
+
+class DiskFull(Fault):
+    """No room left; the user frees some and repeats the command, so exit code 2."""
+
+    exit_code = 2
+
+
+FULL = "the disk is full; free some space and run it again, nothing was half-written"
+
+
+def io_fault(error: OSError, what: str) -> Fault:
+    """The fault that tells of a failed read or write, in one line; `what` says what was being done and where."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"{what}: {FULL}")
+    return Fault(f"{what}: {error.strerror or type(error).__name__}; check the folder and its disk, and run it again")
+
+
+def sql_fault(error: BaseException | None, what: str) -> Fault:
+    """The fault that tells of a failed database, in one line; `what` names the database."""
+    reason = " ".join(str(error).split())
+    if "disk is full" in reason:
+        return DiskFull(f"{what}: {FULL}")
+    return Fault(f"{what}: {reason}; check its disk and run it again")

@@ -1,0 +1,8 @@
+"""Proving a ledger: every digest recomputed from the values themselves, every chain and position followed.
+
+It reads and collects problems; it repairs nothing and raises nothing for what it finds.
+"""
+
+from ledger.proof.verify import Proof, Written, verify
+
+__all__ = ["Proof", "Written", "verify"]

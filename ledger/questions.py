@@ -1,0 +1,120 @@
+"""Every named question to the ledger at a cut, answered by DuckDB over sealed segments and tail alike.
+
+The only module that imports duckdb. The database lives in memory and has no access to files, network or extensions: it
+sees the arrow tables handed to it and nothing else.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ledger.errors import UserError
+from ledger.events import EVENTS
+from ledger.store.cuts import Cut
+from ledger.store.opened import Ledger
+from ledger.store.reader import events
+from ledger.views import BY_NAME, View, raw_name
+
+_WORD = re.compile(r"[a-z_]+")  # a word that is no table loads nothing; a column called like one loads too much
+_RAW = {raw_name(name): name for name, _ in EVENTS}
+
+CAMPAIGNS = """
+SELECT c.*, d.reason AS closed, d.surplus, d.faults,
+  (SELECT count(*) FROM execution e WHERE e.campaign_id = c.campaign_id AND e.accepted) AS done
+FROM campaign c LEFT JOIN closing d USING (campaign_id) ORDER BY c.campaign_id
+"""
+DONE_WORKS = "SELECT work_id FROM execution WHERE accepted AND campaign_id = $campaign"
+ATTEMPTS = """
+SELECT count(*) FILTER (accepted) AS accepted, count(*) FILTER (surplus) AS surplus,
+  count(*) FILTER (outcome = 'sandbox_fault') AS faults
+FROM execution WHERE campaign_id = $campaign
+"""
+OUTCOMES = """
+SELECT program_id, test_id, outcome, detail, attempt_id, timings_digest
+FROM execution WHERE accepted AND campaign_id = $campaign ORDER BY program_id, test_id
+"""
+CELLS = """
+WITH p AS (SELECT program_id, (row_number() OVER (PARTITION BY problem_id ORDER BY program_id) - 1)::INT AS p
+           FROM program WHERE list_contains($programs, program_id)),
+     t AS (SELECT test_id,
+             (row_number() OVER (PARTITION BY problem_id ORDER BY ordinal, test_id) - 1)::INT AS t FROM test)
+SELECT e.problem_id, p.p, t.t, e.outcome, e.attempt_id, e.timings_digest
+FROM execution e JOIN p USING (program_id) JOIN t USING (test_id)
+WHERE e.accepted AND e.campaign_id = $campaign ORDER BY e.problem_id, p.p, t.t
+"""
+REPETITIONS = """
+SELECT attempt_id, wall_ns, user_ns + system_ns AS cpu_ns, startup_ns, hard_limit_ns,
+  (row_number() OVER (PARTITION BY attempt_id ORDER BY repetition) - 1)::INT AS r
+FROM timing WHERE accepted AND NOT warmup AND campaign_id = $campaign
+"""
+DURATIONS = """
+SELECT program_id, test_id, median(wall_ns)::BIGINT AS wall_ns
+FROM timing WHERE NOT warmup AND accepted GROUP BY program_id, test_id
+"""
+ATTEMPT_TIMINGS = """
+SELECT * FROM timing WHERE campaign_id = $campaign AND program_id = $program ORDER BY test_id, attempt_id, repetition
+"""
+
+
+class Questions:
+    """A connection to one ledger at one cut; views and raw tables are loaded when a question names them."""
+
+    def __init__(self, ledger: Ledger, cut: Cut | None = None) -> None:
+        self.ledger = ledger
+        self.cut = cut or ledger.cut()
+        self._connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+        self._connection.execute("SET python_enable_replacements = false")
+        self._connection.execute("SET autoinstall_known_extensions = false")
+        self._loaded: set[str] = set()
+
+    def ask(self, sql: str, **parameters: Any) -> pa.Table:
+        """The answer to one of this module's questions."""
+        self._load(_WORD.findall(sql.lower()))
+        return self._connection.sql(sql, params=parameters or None).to_arrow_table()
+
+    def rows(self, sql: str, **parameters: Any) -> list[dict[str, Any]]:
+        """The answer as a list of rows."""
+        answer: list[dict[str, Any]] = self.ask(sql, **parameters).to_pylist()
+        return answer
+
+    def ask_user(self, sql: str, threads: int = 2) -> pa.Table:
+        """The answer to a user's own SELECT; UserError when it is anything but one read-only statement."""
+        try:
+            statements = duckdb.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise UserError(
+                    "lap sql: only one SELECT statement is allowed; see `lap sql --views` for what can be read"
+                )
+            self._load(_WORD.findall(sql.lower()))
+            self._connection.execute("SET memory_limit = '2GB'")
+            self._connection.execute("SET threads = $1", [threads])
+            self._connection.execute("SET lock_configuration = true")
+            return self._connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            words = re.split(r"\n", str(error))[0]
+            raise UserError(f"lap sql: {words}; see `lap sql --views` for what can be read") from None
+
+    def close(self) -> None:
+        """Frees the connection."""
+        self._connection.close()
+
+    def _load(self, names: Iterable[str]) -> None:
+        for name in sorted(set(names) - self._loaded):
+            if name in BY_NAME:
+                self._load_view(BY_NAME[name])
+            elif name in _RAW:
+                self._connection.register(name, events(self.ledger, _RAW[name], 1, self.cut))
+            self._loaded.add(name)
+
+    def _load_view(self, view: View) -> None:
+        self._load(raw_name(need) for need in view.needs)
+        # The name and the text are constants of `ledger.views`, never a user's words.
+        self._connection.execute(f'CREATE VIEW "{view.name}" AS {view.sql}')
+
+
+def describe_views() -> Mapping[str, str]:
+    """View names with their meaning, for help texts and the reference page."""
+    return {name: view.doc for name, view in BY_NAME.items()}

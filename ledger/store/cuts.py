@@ -1,0 +1,57 @@
+"""A cut: how many frames of each partition a question sees. The same cut gives the same answer for ever.
+
+A value with a text form that people copy; it knows nothing of where frames are kept.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ledger.errors import UserError
+from ledger.events import PARTITIONS
+
+FORM = ",".join(f"{name}={'.'.join('0' * PARTITIONS[name])}" for name in sorted(PARTITIONS))
+"""The cut before the first admission, as an example of the form."""
+
+_PART = re.compile(r"([a-z]+)=([0-9]{1,18}(?:\.[0-9]{1,18})*)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Admission numbers by stream and partition: each the count of frames admitted, 0 for none.
+
+    `a <= b` means that every fact of cut `a` is in cut `b`; two cuts may be ordered neither way.
+    """
+
+    counts: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @classmethod
+    def of(cls, admissions: Mapping[tuple[str, int], int]) -> "Cut":
+        """The cut with these admission numbers; a partition that is not named counts 0."""
+        return cls(
+            tuple(
+                (name, tuple(admissions.get((name, partition), 0) for partition in range(PARTITIONS[name])))
+                for name in sorted(PARTITIONS)
+            )
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> "Cut":
+        """The cut that a text names, for instance `control=12,facts=431.29.0.77,requests=5`; UserError on nonsense."""
+        matches = [_PART.fullmatch(part) for part in text.strip().split(",")]
+        parts = {match[1]: tuple(map(int, match[2].split("."))) for match in matches if match}
+        sizes = {name: len(counts) for name, counts in parts.items()}
+        if len(parts) != len(matches) or sizes != dict(PARTITIONS):
+            raise UserError(f"{text[:100]!r} is not a cut; copy one that was printed, in the form {FORM}")
+        return cls(tuple(sorted(parts.items())))
+
+    def at(self, stream: str, partition: int) -> int:
+        """The admission number of one partition; KeyError or IndexError when there is no such partition."""
+        return dict(self.counts)[stream][partition]
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={'.'.join(map(str, counts))}" for name, counts in self.counts)
+
+    def __le__(self, other: "Cut") -> bool:
+        pairs = zip(self.counts, other.counts, strict=True)
+        return all(a <= b for (_, mine), (_, theirs) in pairs for a, b in zip(mine, theirs, strict=True))

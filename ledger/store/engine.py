@@ -1,0 +1,60 @@
+"""The SQL boundary: opens the database, gives short reading and writing transactions, translates its errors.
+
+SQLAlchemy Core with text statements that PostgreSQL accepts too; what differs between databases stays in this module.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+
+from ledger.errors import sql_fault
+
+WAIT_SECONDS = 60
+_WRITES = "lap_writes"
+
+
+def sqlite_engine(path: Path) -> Engine:
+    """An engine on one SQLite file: WAL, full sync, writers wait for each other."""
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
+    event.listen(engine, "connect", _on_connect)
+    event.listen(engine, "begin", _on_begin)
+    return engine
+
+
+def _on_connect(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions are begun by _on_begin, so that reads share one snapshot
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _on_begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that sees one state of the database throughout."""
+    with _faults(engine), engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that commits at the end, or rolls back when an error leaves the block."""
+    with _faults(engine), engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def _faults(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        raise sql_fault(error.orig, f"the database {engine.url.database} failed") from error

@@ -1,0 +1,15 @@
+"""${message}.
+
+Revises: ${down_revision or "nothing"}.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}
+
+
+def upgrade() -> None:
+    """Makes the change."""
+    ${upgrades if upgrades else "pass"}

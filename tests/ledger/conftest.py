@@ -1,0 +1,26 @@
+"""Fixtures of the ledger's tests: real databases in temporary folders."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ledger_facts import new_ledger
+
+from ledger.store.opened import Ledger
+from ledger.streams.local import LocalStream
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """A fresh ledger of the identity `identity-0`."""
+    opened = new_ledger(tmp_path / "ledger")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def stream(ledger: Ledger) -> Iterator[LocalStream]:
+    """The fresh ledger's local stream."""
+    opened = ledger.stream()
+    yield opened
+    opened.close()

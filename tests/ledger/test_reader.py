@@ -1,0 +1,155 @@
+"""Reading at a cut: the same cut gives the same table, sealed or not; filters and projections only leave things out."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_facts import decision, new_ledger
+
+from consumers.sealer import seal
+from consumers.sink import drain
+from ledger.errors import Fault, UserError
+from ledger.events import EVENTS, from_batch
+from ledger.store.cuts import Cut
+from ledger.store.opened import Ledger, open_ledger
+from ledger.store.reader import events, frames
+from ledger.streams.local import LocalStream
+from ledger.streams.producer import Producer, partition_of
+
+PROBLEMS = [f"p{n}" for n in range(6)]
+STEPS = st.lists(
+    st.tuples(st.sampled_from(PROBLEMS), st.integers(1, 4)) | st.sampled_from(["drain", "seal"]),
+    min_size=1,
+    max_size=12,
+)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty ledger to copy."""
+    ledger = new_ledger(tmp_path_factory.mktemp("template") / "ledger")
+    ledger.close()
+    return ledger.root
+
+
+@settings(max_examples=15, deadline=None)
+@given(steps=STEPS)
+def test_a_cut_gives_the_same_table_for_ever(
+    template: Path, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int] | str]
+) -> None:
+    """However appending, draining and sealing alternate, each cut's table stays what it was when the cut was taken."""
+    root = tmp_path_factory.mktemp("case") / "ledger"
+    shutil.copytree(template, root)
+    ledger = open_ledger(root)
+    stream = ledger.stream()
+    producer = Producer(stream, "epoch", "test", "0")
+    taken = [(ledger.cut(), events(ledger, "filter.decided", 1, ledger.cut()))]
+    for number, step in enumerate(steps):
+        if step == "seal":
+            seal(ledger)
+        elif step == "drain":
+            drain(ledger, stream, limit=3)
+            taken.append((ledger.cut(), events(ledger, "filter.decided", 1, ledger.cut())))
+        else:
+            producer.append([decision(100 * number + n, step[0]) for n in range(step[1])])
+    seal(ledger)
+    for cut, table in taken:
+        assert events(ledger, "filter.decided", 1, cut).equals(table)
+    stream.close()
+    ledger.close()
+
+
+@pytest.fixture(params=["tail", "sealed", "both"])
+def filled(request: pytest.FixtureRequest, ledger: Ledger, stream: LocalStream) -> Ledger:
+    """Twenty decisions about each of six problems, in the tail, in a segment, or half in each."""
+    producer = Producer(stream, "epoch", "test", "0")
+    for start in (0, 10):
+        producer.append([decision(n, problem) for n in range(start, start + 10) for problem in PROBLEMS])
+        drain(ledger, stream)
+        if request.param == "sealed" or (request.param == "both" and start == 0):
+            seal(ledger)
+    return ledger
+
+
+def test_events_come_back_whole_and_in_order(filled: Ledger) -> None:
+    """Every event once, by partition in the order of appending, with the place of each."""
+    table = events(filled, "filter.decided", 1, filled.cut())
+    due = [decision(n, p) for n in range(20) for p in PROBLEMS]
+    due.sort(key=lambda event: partition_of("facts", event.problem_id))
+    declared = EVENTS["filter.decided", 1]
+    batch = table.select(declared.schema.names).combine_chunks().to_batches()[0]
+    assert batch.schema.equals(declared.schema)
+    assert from_batch(declared, batch) == due
+    places = list(
+        zip(*(table[name].to_pylist() for name in ("_stream", "_partition", "_admission", "_row")), strict=True)
+    )
+    assert places == sorted(set(places))
+
+
+def test_filters_and_projections_only_leave_out(filled: Ledger) -> None:
+    """Against the same filter and projection on the whole table, for one value, a list, and the key column."""
+    whole = events(filled, "filter.decided", 1, filled.cut()).to_pylist()
+    for where, keep in [
+        ({"problem_id": "p3"}, lambda row: row["problem_id"] == "p3"),
+        ({"problem_id": ["p1", "p4"], "kept": True}, lambda row: row["problem_id"] in ("p1", "p4") and row["kept"]),
+        ({"figure": 1.0}, lambda row: row["figure"] == 1.0),
+        ({"problem_id": "none"}, lambda row: False),
+        ({"problem_id": []}, lambda row: False),
+        ({"_partition": 1, "kept": False}, lambda row: row["_partition"] == 1 and not row["kept"]),
+    ]:
+        table = events(filled, "filter.decided", 1, filled.cut(), columns=["subject_id"], where=where)
+        assert table.column_names == ["subject_id", "_stream", "_partition", "_admission", "_row"]
+        due = [{name: row[name] for name in table.column_names} for row in whole if keep(row)]
+        assert table.to_pylist() == due
+
+
+def test_a_smaller_cut_shows_the_first_frames_of_each_partition(filled: Ledger) -> None:
+    """Counted against the admission numbers of the whole table."""
+    now = filled.cut()
+    cut = Cut.of({("control", 0): 1, **{("facts", p): now.at("facts", p) // 3 for p in range(4)}})
+    whole = events(filled, "filter.decided", 1, now).to_pylist()
+    due = [row for row in whole if row["_admission"] <= cut.at("facts", row["_partition"])]
+    assert events(filled, "filter.decided", 1, cut).to_pylist() == due
+    assert len(list(frames(filled, cut))) == sum(sum(counts) for _, counts in cut.counts)
+
+
+def test_frames_are_listed_in_order_with_their_chain(filled: Ledger) -> None:
+    """Admissions of each partition count from 1, and each frame names the digest of the one before it."""
+    rows = list(frames(filled, filled.cut()))
+    for partition in range(4):
+        mine = [row for row in rows if (row.stream, row.partition) == ("facts", partition)]
+        assert [row.admission for row in mine] == list(range(1, len(mine) + 1))
+        assert [row.previous for row in mine[1:]] == [row.digest for row in mine[:-1]]
+    assert sum(row.rows for row in rows if row.type == "filter.decided") == 120
+
+
+def test_a_type_without_events_is_an_empty_table(filled: Ledger) -> None:
+    """With its full schema, so that questions need no special case."""
+    table = events(filled, "timing.measured", 1, filled.cut())
+    assert table.num_rows == 0
+    assert table.schema.names[: len(EVENTS["timing.measured", 1].columns)] == EVENTS["timing.measured", 1].schema.names
+
+
+def test_mistakes_are_the_users(ledger: Ledger) -> None:
+    """An unknown type, an unknown column, and a cut that this ledger has not reached."""
+    with pytest.raises(UserError, match=r"no event type no\.such version 1"):
+        events(ledger, "no.such", 1, ledger.cut())
+    with pytest.raises(UserError, match="has no column 'color'"):
+        events(ledger, "filter.decided", 1, ledger.cut(), where={"color": "red"})
+    with pytest.raises(UserError, match="lies beyond this ledger"):
+        events(ledger, "filter.decided", 1, Cut.parse("control=1,facts=0.0.0.0,requests=0"))
+    with pytest.raises(UserError, match="lies beyond this ledger"):
+        list(frames(ledger, Cut.parse("control=1,facts=0.0.0.0,requests=0")))
+
+
+def test_a_lost_segment_is_a_fault_that_names_the_check(ledger: Ledger, stream: LocalStream) -> None:
+    """Reading never answers from less than it should."""
+    Producer(stream, "epoch", "test", "0").append([decision(0)])
+    drain(ledger, stream)
+    seal(ledger)
+    for path in ledger.segments.folder.rglob("*.parquet"):
+        path.unlink()
+    with pytest.raises(Fault, match="run `lap verify`"):
+        events(ledger, "filter.decided", 1, ledger.cut())

@@ -1,0 +1,45 @@
+"""Status and usage: counts of what was appended, and the bytes of the files themselves."""
+
+from ledger_facts import chain_frames, decision
+
+from consumers.sealer import seal
+from consumers.sink import drain
+from ledger.frames import Record, encode
+from ledger.status import ledger_status
+from ledger.store.opened import Ledger
+from ledger.streams.local import LocalStream
+from ledger.usage import usage
+
+
+def test_status_counts_what_became_of_each_record(ledger: Ledger, stream: LocalStream) -> None:
+    """Of frames 0 to 5: 0 and 1 sealed, 5 admitted behind a gap, 1 again, a broken one, and one that still waits."""
+    frames = [encode(frame) for frame in chain_frames([decision(n) for n in range(7)])]
+    partition = int(frames[0].headers["ce_lappartition"])
+    stream.append("facts", partition, frames[:2])
+    drain(ledger, stream)
+    seal(ledger)
+    stream.append("facts", partition, [frames[5], frames[1], Record({}, b"broken")])
+    drain(ledger, stream)
+    stream.append("facts", partition, [frames[6]])
+    found = ledger_status(ledger)
+    (mine,) = (part for part in found.partitions if part.admitted)
+    assert (mine.stream, mine.partition) == ("facts", partition)
+    assert (mine.admitted, mine.tail, mine.waiting, mine.duplicates, mine.gaps) == (3, 1, True, 1, 3)
+    assert (mine.quarantined, found.segments, found.head) == (1, 1, ledger.head())
+    assert [part.waiting for part in found.partitions].count(True) == 1
+
+
+def test_usage_counts_rows_and_bytes(ledger: Ledger, stream: LocalStream) -> None:
+    """Rows by type, sealed or not; bytes against the files."""
+    for frame in chain_frames([decision(n) for n in range(10)], size=3):
+        stream.append("facts", frame.link.partition, [encode(frame)])
+    drain(ledger, stream, limit=2)
+    seal(ledger)
+    drain(ledger, stream)
+    ledger.blobs.put(b"12345")
+    room = usage(ledger)
+    assert [(kind.name, kind.frames, kind.rows) for kind in room.types] == [("filter.decided", 4, 10)]
+    files = [path for path in ledger.segments.folder.rglob("*") if path.is_file()]
+    assert room.segment_bytes == room.types[0].segment_bytes == sum(path.stat().st_size for path in files)
+    assert (room.blob_bytes, room.quarantine_bytes) == (5, 0)
+    assert room.sql_bytes > room.tail_bytes > 0
