@@ -1,0 +1,212 @@
+"""What was measured on one problem, as dense arrays, and the duration that a criterion reads from them.
+
+Plain frozen values: the shell fills them from the ledger, tests from their hands. No verdict, rank or I/O here.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+
+Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.int8]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+ABSENT = -1
+"""The value of a repetition, duration or limit that does not exist."""
+LONGEST_NS = 2**60
+"""Durations stay below this (36 years), so that twice a duration plus one never overflows."""
+MAD_TO_SD = 1.4826
+"""Median absolute deviation to standard deviation, for normal data."""
+
+
+class Outcome(IntEnum):
+    """How the runs of one program on one test ended, over all counted repetitions."""
+
+    MISSING = 0  # never run, or only sandbox faults
+    OK = 1
+    WRONG_ANSWER = 2
+    RUN_TIME_ERROR = 3
+    MEMORY_LIMIT = 4
+    OUTPUT_LIMIT = 5
+    TIME_LIMIT = 6  # killed at the hard limit: censored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tests:
+    """The tests of one problem, in a fixed order; one test may be of several kinds."""
+
+    ids: tuple[str, ...]  # [T]
+    original: Bools  # [T]
+    correctness: Bools  # [T]
+    optimization: Bools  # [T]
+    input_bytes: Ints  # [T]
+    input_chars: Ints  # [T]
+    output_bytes: Ints  # [T]
+    output_chars: Ints  # [T]
+
+    def __post_init__(self) -> None:
+        """Refuse wrong shapes and types (ReplayError)."""
+        _check_unique("test", self.ids)
+        for name in ("original", "correctness", "optimization"):
+            _check(name, getattr(self, name), np.bool_, (len(self.ids),))
+        for name in ("input_bytes", "input_chars", "output_bytes", "output_chars"):
+            _check(name, getattr(self, name), np.int64, (len(self.ids),))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProblemMeasurements:
+    """Everything measured on one problem in one campaign: P programs, T tests, up to R repetitions."""
+
+    problem: str
+    campaign: str
+    tests: Tests
+    programs: tuple[str, ...]  # [P] ids
+    makers: tuple[str, ...]  # [P] "human" or the model's name: estimates are grouped by it
+    labels: tuple[str, ...]  # [P] the label claimed ("accepted", "wrong_answer", ...)
+    candidate: Bools  # [P] judged; stored references that were not re-run are pool only
+    reference: Bools  # [P] member of the frozen pool
+    duplicate: Ints  # [P] equal numbers are exact duplicates, across the campaigns of one problem too
+    outcome: Bytes  # [P, T] of Outcome
+    wall_ns: Ints  # [P, T, R] -1 where a repetition is absent; no warm-ups
+    cpu_ns: Ints  # [P, T, R]
+    startup_ns: Ints  # [P, T] the worker's start-up baseline beside that run
+    limit_ns: Ints  # [P, T] hard limit in force; -1 where MISSING
+
+    def __post_init__(self) -> None:
+        """Refuse wrong shapes, types and values (ReplayError)."""
+        programs, tests = len(self.programs), len(self.tests.ids)
+        repetitions = self.wall_ns.shape[-1] if self.wall_ns.ndim == 3 else 0
+        _check_unique("program", self.programs)
+        for name in ("makers", "labels"):
+            if len(getattr(self, name)) != programs:
+                raise ReplayError(f"{name}: expected {programs} entries, one a program, got {len(getattr(self, name))}")
+        _check("candidate", self.candidate, np.bool_, (programs,))
+        _check("reference", self.reference, np.bool_, (programs,))
+        _check("duplicate", self.duplicate, np.int64, (programs,))
+        _check("outcome", self.outcome, np.int8, (programs, tests))
+        for name in ("startup_ns", "limit_ns"):
+            _check(name, getattr(self, name), np.int64, (programs, tests))
+        for name in ("wall_ns", "cpu_ns"):
+            _check(name, getattr(self, name), np.int64, (programs, tests, repetitions))
+            _check_range(name, getattr(self, name), LONGEST_NS)
+        _check_range("limit_ns", self.limit_ns, LONGEST_NS)
+        _check_range("outcome", self.outcome, max(Outcome) + 1)
+
+    def row(self, program: str) -> int:
+        """The row of a program id; ReplayError when it is not one of these."""
+        try:
+            return self.programs.index(program)
+        except ValueError:
+            raise ReplayError(f"problem {self.problem}: no program {program!r}; name one of its programs") from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Runs as one criterion reads them, rows by tests [M, T]."""
+
+    outcome: Bytes  # of Outcome
+    duration_ns: Ints  # -1 where none is recorded
+    bound_ns: Ints  # where TIME_LIMIT: the duration is longer than this
+
+
+def read(m: ProblemMeasurements, criterion: Criterion) -> Readings:
+    """The runs of every program on every test as the criterion reads them [P, T], in ns."""
+    return Readings(m.outcome, durations(m, criterion), kill_bounds(m, criterion))
+
+
+def durations(m: ProblemMeasurements, criterion: Criterion) -> Ints:
+    """Durations in ns as the criterion reads them [P, T]; -1 where no repetition has one.
+
+    The estimator runs over the repetitions present, whatever their outcome. Means and medians of an even count are
+    rounded down to whole ns. Subtracting the start-up never goes below 1 ns.
+    """
+    return _read(m.wall_ns if criterion.clock == "wall" else m.cpu_ns, m.startup_ns, criterion)
+
+
+def kill_bounds(m: ProblemMeasurements, criterion: Criterion) -> Ints:
+    """Lower bounds in ns of the durations of killed runs, as the criterion reads them [P, T]; only for TIME_LIMIT.
+
+    On the wall clock the longest repetition recorded is the killed one and counts as the limit; others count as
+    measured, at most the limit. The CPU time at a kill is a bound by itself; 0 when unknown. Minimum, median and mean
+    all grow with each repetition, so the bound holds for every estimator.
+    """
+    killed = m.outcome == Outcome.TIME_LIMIT
+    bounds = np.zeros(m.outcome.shape, dtype=np.int64)
+    if not killed.any():
+        return bounds
+    repetitions = m.cpu_ns[killed]
+    if criterion.clock == "wall":
+        repetitions, limit = m.wall_ns[killed], m.limit_ns[killed][:, None]
+        repetitions = np.concatenate([repetitions, np.full_like(limit, ABSENT)], axis=1)  # room where none is recorded
+        longest = np.arange(repetitions.shape[1]) == repetitions.argmax(axis=1)[:, None]
+        repetitions = np.where(longest, limit, np.minimum(repetitions, limit))
+    bounds[killed] = np.maximum(_read(repetitions, m.startup_ns[killed], criterion), 0)
+    return bounds
+
+
+def robust_cv(m: ProblemMeasurements, *, over: Literal["tests", "programs"] = "tests") -> float:
+    """Robust coefficient of variation of the references' durations on the optimization tests; nan when undefined.
+
+    1.4826 * MAD / median. Over "tests" (the duration filter): of each test's median over the references that passed
+    it. Over "programs" (the named alternative): of each reference's median over the tests it passed. Median wall
+    time over repetitions, start-up subtracted.
+    """
+    read = durations(m, Criterion(startup="subtract"))[np.ix_(m.reference, m.tests.optimization)]
+    passed = m.outcome[np.ix_(m.reference, m.tests.optimization)] == Outcome.OK
+    cells = np.where(passed & (read >= 0), read, np.nan)
+    lines = cells.T if over == "tests" else cells
+    medians = np.array([np.median(line[~np.isnan(line)]) for line in lines if not np.isnan(line).all()])
+    if not medians.size:
+        return float("nan")
+    middle = np.median(medians)
+    return float(MAD_TO_SD * np.median(np.abs(medians - middle)) / middle)
+
+
+def _read(repetitions: Ints, startup_ns: Ints, criterion: Criterion) -> Ints:
+    values = _estimate(repetitions, criterion.estimator)
+    if criterion.startup == "keep":
+        return values
+    return np.where(values == ABSENT, ABSENT, np.maximum(values - startup_ns, 1))
+
+
+def _estimate(repetitions: Ints, estimator: str) -> Ints:
+    """One duration [...] from the repetitions [..., R] that are present; -1 where none is."""
+    present = (repetitions >= 0).sum(axis=-1)
+    if estimator == "mean":
+        total = np.where(repetitions >= 0, repetitions, 0).sum(axis=-1)
+        return np.where(present > 0, total // np.maximum(present, 1), ABSENT)
+    padded = np.concatenate([np.full((*present.shape, 1), ABSENT), repetitions], axis=-1)
+    ordered = np.sort(padded, axis=-1)  # the absent ones come first; the one added stands for "none at all"
+    first = np.minimum(padded.shape[-1] - present, repetitions.shape[-1])
+    if estimator == "min":
+        return _pick(ordered, first)
+    low, high = first + np.maximum(present - 1, 0) // 2, np.minimum(first + present // 2, repetitions.shape[-1])
+    return (_pick(ordered, low) + _pick(ordered, high)) // 2
+
+
+def _pick(ordered: Ints, index: Ints) -> Ints:
+    return np.take_along_axis(ordered, index[..., None], axis=-1)[..., 0]
+
+
+def _check(name: str, array: npt.NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> None:
+    if array.dtype != dtype or array.shape != shape:
+        expected = f"{np.dtype(dtype).name} {list(shape)}"
+        raise ReplayError(f"{name}: expected {expected}, got {array.dtype.name} {list(array.shape)}")
+
+
+def _check_range(name: str, array: npt.NDArray[Any], below: int) -> None:
+    if array.size and (array.min() < ABSENT or array.max() >= below):
+        raise ReplayError(f"{name}: values must lie in [{ABSENT}, {below}), got {array.min()} .. {array.max()}")
+
+
+def _check_unique(what: str, ids: tuple[str, ...]) -> None:
+    if len(set(ids)) != len(ids):
+        twice = next(one for one in ids if ids.count(one) > 1)
+        raise ReplayError(f"{what} {twice!r} appears twice; give every {what} one id")

@@ -1,0 +1,110 @@
+"""Estimates: pass@k without bias, intervals over problems, and every denominator shown."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replay_builders import measured
+from statsmodels.stats.weightstats import DescrStatsW
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.estimates import estimate, pass_at_k, pass_at_k_each, resolution_warning, t_interval
+from replay.gates import judge
+
+COUNTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
+
+
+@given(COUNTS)
+def test_pass_at_k_is_the_share_of_draws_with_a_pass(counts):
+    """Counted draw by draw: of all k-subsets of n samples, those with at least one of the c that pass."""
+    n, c, k = counts
+    draws = list(combinations([True] * c + [False] * (n - c), k))
+    assert pass_at_k(n, c, k) == sum(any(draw) for draw in draws) / len(draws)
+
+
+@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
+def test_pass_at_k_is_the_published_product(counts):
+    """1 if n-c < k else 1 - prod_{i=n-c+1..n} (1 - k/i), as HumanEval's code has it; the vectorised form agrees."""
+    n, c, k = counts
+    expected = 1.0 if n - c < k else 1 - np.prod(1 - k / np.arange(n - c + 1, n + 1))
+    assert pass_at_k(n, c, k) == pytest.approx(expected, abs=1e-10)
+    assert pass_at_k_each(np.array([n]), np.array([c]), k)[0] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("counts", [(4, 1, 5), (4, 5, 1), (4, -1, 1), (4, 1, 0)])
+def test_pass_at_k_beyond_the_samples_is_refused(counts):
+    """No 1.0 where n < k, and no impossible counts."""
+    with pytest.raises(ReplayError):
+        pass_at_k(*counts)
+    with pytest.raises(ReplayError):
+        pass_at_k_each(np.array([counts[0]]), np.array([counts[1]]), counts[2])
+
+
+@given(st.lists(st.floats(0.3, 0.7), min_size=2, max_size=30).filter(lambda v: np.std(v) > 1e-6))
+def test_the_interval_is_the_t_interval_of_statsmodels(values):
+    """95%, n - 1 degrees of freedom, clipped to [0, 1]."""
+    low, high = DescrStatsW(values).tconfint_mean(alpha=0.05)
+    assert t_interval(np.array(values)) == pytest.approx((max(low, 0), min(high, 1)), abs=1e-12)
+
+
+def problem(name, outcomes, makers):
+    """One problem whose programs pass (1), fail (2) or lack a test (0)."""
+    outcomes = np.array(outcomes)[:, None]
+    return measured(np.ones(outcomes.shape), reference=[], outcome=outcomes, problem=name, makers=makers)
+
+
+def test_an_estimate_names_its_denominators():
+    """By hand: model a passes 1/2 and 2/2 of two problems; one undecided program of b is in the upper bound only."""
+    measurements = [problem("one", [1, 2, 1], ("a", "a", "b")), problem("two", [1, 1, 0], ("a", "a", "b"))]
+    a, b = estimate([judge(m, Criterion()) for m in measurements], measurements, 1)
+    assert (a.maker, a.problems, a.programs, a.passed, a.failed, a.undecided) == ("a", 2, 4, 3, 1, 0)
+    assert (a.value, a.upper_bound) == (0.75, 0.75)
+    assert a.interval == (0.0, 1.0)  # 0.75 -+ 12.7 * 0.25, clipped
+    assert (b.value, b.upper_bound, b.undecided) == (0.5, 1.0, 1)
+
+
+def test_references_that_are_not_candidates_are_not_counted():
+    """Pool-only programs rank others but belong to no maker's estimate; the pool's range is shown."""
+    wall, candidate = [[3], [1], [5], [7]], np.array([True, True, False, False])
+    m = measured(wall, reference=[1, 2, 3], candidate=candidate, makers=("a", "human", "human", "human"))
+    a, human = estimate([judge(m, Criterion(tau="50"))], [m], 1)
+    assert (a.programs, a.references_min, a.references_max, a.value, a.interval) == (1, 3, 3, 1.0, None)
+    assert (human.programs, human.references_min, human.references_max) == (1, 2, 2)
+
+
+def test_pass_at_k_needs_k_candidates_on_every_problem():
+    """A problem with fewer than k candidates is an error that names it, never a silent gap."""
+    measurements = [problem("one", [1, 1], ("a", "a")), problem("two", [1], ("a",))]
+    verdicts = [judge(m, Criterion()) for m in measurements]
+    with pytest.raises(ReplayError, match="problem two has 1 candidates"):
+        estimate(verdicts, measurements, 2)
+    with pytest.raises(ReplayError, match="different problems"):
+        estimate(verdicts[::-1], measurements, 1)
+
+
+def test_the_published_gain_is_reproduced_by_the_same_arithmetic():
+    """Mean over problems: 181 of 1,000 one-sample problems passing is 18.1%, half-width 1.96 sqrt(p(1-p)/n) or so."""
+    values = np.repeat([1.0, 0.0], [181, 819])
+    low, high = t_interval(values)
+    assert (high + low) / 2 == pytest.approx(0.181)
+    assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.181 * 0.819 / 1000), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tau", "small"),
+    [([10, 12], "10", 0), ([9, 12], "10", 1), ([9, 0], "10", 2), ([2], "50", 0), ([1], "100", 0), ([], "10", 0)],
+)
+def test_pools_that_cannot_resolve_tau_are_counted(sizes, tau, small):
+    """With n references q moves in steps of 100/n points: where that is above tau, the estimate says so."""
+    warning = resolution_warning(sizes, Criterion(tau=tau))
+    assert warning.startswith(f"p_{tau} needs pools") if small else warning == ""
+    assert f"{small} of {len(sizes)} pools" in warning or not small
+
+
+def test_makers_come_in_alphabetical_order():
+    """The order of rows does not depend on the order of programs."""
+    m = problem("one", [1, 1, 1], ("b", "human", "a"))
+    assert [e.maker for e in estimate([judge(m, Criterion())], [m], 1)] == ["a", "b", "human"]

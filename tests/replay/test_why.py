@@ -1,0 +1,143 @@
+"""Explanations: the least change of one timing, or of all, that flips a verdict; exact, and one step less does not."""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from replay_builders import make_tests, measured, problems
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.gates import Status, judge
+from replay.measurements import Outcome
+from replay.why import FACTOR_STEPS, explain
+
+SOME = (Outcome.OK,) * 8 + (Outcome.TIME_LIMIT, Outcome.MISSING, Outcome.WRONG_ANSWER)
+CRITERIA = st.builds(
+    Criterion,
+    tau=st.sampled_from([10, 30, 50, 80, 100]),
+    reading=st.sampled_from(["leaderboard", "score"]),
+    timeouts=st.sampled_from(["fail", "tolerated"]),
+    clock=st.just("wall"),
+)
+
+
+def status_with(m, criterion, row, durations):
+    """The verdict after the program's finished runs took other durations, judged from scratch."""
+    wall = m.wall_ns.copy()
+    wall[row, :, 0] = durations
+    return int(judge(dataclasses.replace(m, wall_ns=wall), criterion).status[row])
+
+
+def spread_out(m):
+    """The same problem with durations in the thousands, so that factors have room."""
+    return dataclasses.replace(m, wall_ns=m.wall_ns * 1000, limit_ns=np.where(m.limit_ns > 0, m.limit_ns * 1000, -1))
+
+
+@given(m=problems(outcomes=SOME), criterion=CRITERIA, data=st.data())
+@settings(deadline=None, max_examples=100)
+def test_the_smallest_change_flips_and_one_step_less_does_not(m, criterion, data):
+    """Applied to the measurements and judged again: the change flips, 1 ns less does not, nor does any other test."""
+    m = spread_out(m)
+    row = data.draw(st.integers(0, len(m.programs) - 1))
+    found = explain(m, criterion, m.programs[row])
+    now = m.wall_ns[row, :, 0]
+    finished = np.flatnonzero(m.outcome[row] == Outcome.OK)
+    other = {Status.PASS: 0, Status.FAIL: 1}.get(found.status)
+    if found.change_ns is not None:
+        less = abs(found.change_ns) - 1
+        place = m.tests.ids.index(found.change_test)
+        assert status_with(m, criterion, row, now + found.change_ns * (np.arange(len(now)) == place)) == other
+    else:
+        less = 10**6  # farther than anything here
+    sign = 1 if found.status == Status.PASS else -1
+    for test in finished if other is not None else []:
+        step = sign * less if sign > 0 else -min(less, int(now[test]) - 1)
+        assert status_with(m, criterion, row, now + step * (np.arange(len(now)) == test)) != other
+
+
+@given(m=problems(outcomes=SOME), criterion=CRITERIA, data=st.data())
+@settings(deadline=None, max_examples=100)
+def test_the_common_factor_flips_and_one_step_less_does_not(m, criterion, data):
+    """Where no single timing can: the factor flips, a millionth nearer to 1 does not."""
+    m = spread_out(m)
+    row = data.draw(st.integers(0, len(m.programs) - 1))
+    found = explain(m, criterion, m.programs[row])
+    now, finished = m.wall_ns[row, :, 0], m.outcome[row] == Outcome.OK
+    other = {Status.PASS: 0, Status.FAIL: 1}.get(found.status)
+
+    def status_at(factor):
+        scaled = [max(1, d * factor.numerator // factor.denominator) for d in now.tolist()]
+        return status_with(m, criterion, row, np.where(finished, scaled, now))
+
+    if found.factor is not None:
+        assert found.change_ns is None
+        nearer = found.factor + Fraction(1 if found.factor < 1 else -1, FACTOR_STEPS)
+        assert (status_at(found.factor), status_at(nearer) == other) == (other, False)
+    elif found.change_ns is None and other is not None:
+        assert status_at(Fraction(0)) != other or found.status == Status.PASS
+        assert status_at(Fraction(10**6)) != other or found.status == Status.FAIL
+
+
+def test_a_slow_program_by_hand():
+    """d = 30 among references 10, 20, 40, 50 has q 1/2; p_30 needs q <= 0.3: one reference ahead at most, 19 ns."""
+    m = measured([[30], [10], [20], [40], [50]], reference=[1, 2, 3, 4])
+    found = explain(m, Criterion(tau="30", reading="score"), "p0")
+    assert (found.status, found.deciding_test, found.change_test, found.change_ns) == (Status.FAIL, "t0", "t0", -11)
+    assert (found.q_lo, found.distance_q, found.factor) == (Fraction(1, 2), Fraction(1, 5), None)
+    assert found.distance_points == pytest.approx(20)
+    assert found.note == "11 ns faster on t0 would flip the verdict"
+
+
+def test_points_to_the_leaderboard_threshold():
+    """Own scores of 10, 20, 30, 40 are 0, 1/3, 2/3, 1; q <= 1/2 holds up to a score of 2/3, so 3/4 is 8.33 above."""
+    m = measured([[35], [10], [20], [30], [40]], reference=[1, 2, 3, 4])
+    found = explain(m, Criterion(tau="50"), "p0")
+    assert found.q_lo == Fraction(3, 4)
+    assert found.distance_points == pytest.approx(100 * (3 / 4 - 2 / 3))
+
+
+def test_only_all_timings_together_can_flip():
+    """Last on two tests: one test alone leaves a score of 1/2; both must fall below 10 ns, by a factor under 10/40."""
+    m = measured([[40, 40], [10, 10]], reference=[1])
+    found = explain(m, Criterion(tau="40", reading="score"), "p0")
+    assert found.change_ns is None
+    assert found.factor == Fraction(249_999, 1_000_000)
+    assert "0.249999" in found.note
+
+
+def test_a_judged_limit_is_a_breakpoint():
+    """2 ns over a judged limit of 1 ms: exactly 2 ns less would pass; a passing run may lose the rest of its limit."""
+    m = measured([[1_000_002], [999_990]], reference=[])
+    late, good = (explain(m, Criterion(timeout_ms=1), name) for name in ("p0", "p1"))
+    assert (late.status, late.change_ns, late.deciding_test) == (Status.FAIL, -2, "t0")
+    assert (good.status, good.change_ns) == (Status.PASS, 11)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [(Outcome.WRONG_ANSWER, "wrong_answer on t0"), (Outcome.RUN_TIME_ERROR, "run_time_error on t0")],
+)
+def test_no_timing_mends_a_wrong_program(outcome, words):
+    """A wrong answer or a crash is explained as such: no change, no factor, and the note says so."""
+    m = measured([[1, 1], [5, 5]], reference=[1], outcome=[[outcome, 1], [1, 1]])
+    found = explain(m, Criterion(tau="50"), "p0")
+    assert (found.status, found.deciding_test, found.change_ns, found.factor) == (Status.FAIL, "t0", None, None)
+    assert found.note == f"no timing can flip the verdict ({words})"
+
+
+def test_an_undecided_verdict_wants_evidence():
+    """Nothing is computed for an undecided verdict; the note names what is missing."""
+    m = measured([[1, 1], [5, 5]], reference=[1], outcome=[[1, 0], [1, 1]], tests=make_tests(2, correctness=1))
+    found = explain(m, Criterion(tau="50"), "p0")
+    assert (found.status, found.deciding_test, found.change_ns, found.factor) == (Status.UNDECIDED, "t1", None, None)
+    assert "missing 1 test" in found.note
+
+
+def test_an_unknown_program_is_refused():
+    """The message names the program."""
+    with pytest.raises(ReplayError, match="'nobody'"):
+        explain(measured([[1]], reference=[]), Criterion(), "nobody")
