@@ -1,0 +1,1 @@
+"""Campaigns: planning what is to be run, in which order, and running it in sandbox slots."""

@@ -1,0 +1,131 @@
+"""The plan of a campaign: which program runs on which test, in which shuffled order. Pure: no clock, no I/O.
+
+The order is the order of SHA-256(seed, work id): reproducible for ever, on every platform, and independent of how the
+programs are listed.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from ledger.digests import sha256_words, work_id
+from ledger.errors import UserError
+from ledger.events import CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
+
+REFERENCE_RULE = "every human program labelled accepted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSettings:
+    """What a user may set about a campaign; times in nanoseconds, sizes in bytes."""
+
+    service: str
+    seed: int
+    hard_limit_ns: int
+    memory_bytes: int
+    output_bytes: int
+    process_limit: int
+    repetitions: int
+    warmups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A campaign and its works in shuffled order."""
+
+    opened: CampaignOpened
+    requests: tuple[ExecutionRequested, ...]
+
+
+def is_reference(program: ProgramAdded) -> bool:
+    """Whether a program belongs to the reference pool by the default rule."""
+    return program.maker == "human" and program.label == "accepted"
+
+
+def make_plan(
+    programs: Sequence[ProgramAdded], tests: Sequence[TestAdded], settings: PlanSettings, *, name: str | None = None
+) -> Plan:
+    """The plan that runs every program on every test of its problem; UserError when nothing is to be run.
+
+    Without a name the campaign is called after the digest of its plan, so that the same plan is the same campaign.
+    """
+    works = _shuffled(_pairs(programs, tests), settings.seed)
+    if not works:
+        raise UserError(
+            "nothing to run: the chosen problems have no programs or no tests; import some with `lap corpus import`"
+        )
+    digest = sha256_words(
+        "plan", json.dumps(asdict(settings), sort_keys=True), *(word for pair in works for word in pair[1:])
+    )
+    campaign = name or f"c-{digest[:12]}"
+    requests = tuple(
+        ExecutionRequested(
+            work_id=work_id(campaign, program, test, 0),
+            campaign_id=campaign,
+            problem_id=problem,
+            program_id=program,
+            test_id=test,
+            block=0,
+            place=place,
+        )
+        for place, (problem, program, test) in enumerate(works)
+    )
+    return Plan(_opened(campaign, digest, settings, programs, requests), requests)
+
+
+def _opened(
+    campaign: str,
+    digest: str,
+    settings: PlanSettings,
+    programs: Sequence[ProgramAdded],
+    requests: Sequence[ExecutionRequested],
+) -> CampaignOpened:
+    members = {request.program_id for request in requests}
+    return CampaignOpened(
+        campaign_id=campaign,
+        plan_digest=digest,
+        service=settings.service,
+        problems=tuple(sorted({request.problem_id for request in requests})),
+        programs=tuple(sorted(members)),
+        references=tuple(sorted(p.program_id for p in programs if p.program_id in members and is_reference(p))),
+        reference_rule=REFERENCE_RULE,
+        shuffle_seed=settings.seed,
+        hard_limit_ns=settings.hard_limit_ns,
+        memory_bytes=settings.memory_bytes,
+        output_bytes=settings.output_bytes,
+        process_limit=settings.process_limit,
+        repetitions=settings.repetitions,
+        warmups=settings.warmups,
+        works=len(requests),
+    )
+
+
+def _pairs(programs: Iterable[ProgramAdded], tests: Iterable[TestAdded]) -> Iterable[tuple[str, str, str]]:
+    by_problem: dict[str, list[str]] = {}
+    for test in tests:
+        by_problem.setdefault(test.problem_id, []).append(test.test_id)
+    for program in programs:
+        for test_id in by_problem.get(program.problem_id, ()):
+            yield program.problem_id, program.program_id, test_id
+
+
+def _shuffled(pairs: Iterable[tuple[str, str, str]], seed: int) -> list[tuple[str, str, str]]:
+    return sorted(set(pairs), key=lambda pair: sha256_words("place", seed, *pair))
+
+
+def estimate_ns(
+    requests: Iterable[ExecutionRequested], known_ns: dict[tuple[str, str], int], per_run_ns: int
+) -> tuple[int, int]:
+    """(estimated processor nanoseconds of the works, how many of them had no stored duration).
+
+    `known_ns` maps (program, test) to a stored duration; the others count as the median of the known ones, or as
+    `per_run_ns` where nothing is known.
+    """
+    ordered = sorted(known_ns.values())
+    typical = ordered[len(ordered) // 2] if ordered else per_run_ns
+    total = unknown = 0
+    for request in requests:
+        duration = known_ns.get((request.program_id, request.test_id))
+        unknown += duration is None
+        total += typical if duration is None else duration
+    return total, unknown

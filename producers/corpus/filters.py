@@ -1,0 +1,76 @@
+"""Filter decisions from what was measured: plain values in, `filter.decided` out. No reading, no running.
+
+The rules are those of the field's corpus: a program's label checked again by running it (`re-execution`), and tests
+whose amount of work varies enough to time them (`duration`).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ledger.events import FilterDecided
+
+ACCEPTED = "accepted"
+SANDBOX_FAULT = "sandbox_fault"
+MINIMUM_ROBUST_CV = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """A program's label and the outcome of each test: of the correctness tests, and of the other ones."""
+
+    problem_id: str
+    program_id: str
+    label: str
+    correctness: Mapping[str, str]
+    other: Mapping[str, str]
+
+
+def relabel(execution: Execution) -> FilterDecided | None:
+    """Whether re-execution bears a program's label out; the figure is the number of tests that it failed.
+
+    Dropped: an `accepted` program that fails a correctness test, and any other that passes every test. None where
+    nothing is decided: no label, no outcome, or a sandbox fault on the test that would decide.
+    """
+    everything = {**execution.correctness, **execution.other}
+    judged = execution.correctness if execution.label == ACCEPTED else everything
+    failed = sorted(test for test, outcome in judged.items() if outcome not in (ACCEPTED, SANDBOX_FAULT))
+    unknown = SANDBOX_FAULT in judged.values() and not failed
+    if not execution.label or not judged or unknown:
+        return None
+    kept = bool(failed) != (execution.label == ACCEPTED)
+    if failed:
+        reason = f"labelled {execution.label}, failed {len(failed)} of {len(judged)} tests, first {failed[0]}"
+    else:
+        reason = f"labelled {execution.label}, passed all {len(judged)} tests"
+    return FilterDecided(
+        problem_id=execution.problem_id,
+        subject="program",
+        subject_id=execution.program_id,
+        rule="re-execution",
+        kept=kept,
+        reason=reason,
+        figure=float(len(failed)),
+    )
+
+
+def duration(problem_id: str, spread: float, tests: int) -> FilterDecided:
+    """Whether a problem's optimization tests vary enough in work to be timed: robust CV of at least 0.3, the figure.
+
+    `spread` is the robust CV of `replay.measurements.robust_cv` over `tests` optimization tests, nan when undefined. A
+    problem with fewer than two such tests has no spread and is dropped, without a figure.
+    """
+    known = tests > 1 and not math.isnan(spread)
+    if known:
+        reason = f"robust CV {spread:.3f} over {tests} optimization tests, {MINIMUM_ROBUST_CV} needed"
+    else:
+        reason = f"{tests} optimization tests with reference durations; at least 2 are needed"
+    return FilterDecided(
+        problem_id=problem_id,
+        subject="problem",
+        subject_id=problem_id,
+        rule="duration",
+        kept=known and spread >= MINIMUM_ROBUST_CV,
+        reason=reason,
+        figure=spread if known else None,
+    )

