@@ -1,0 +1,137 @@
+"""Fits the map of one campaign's stored reference durations into another campaign's state, and keeps it as a fact."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ledger.digests import sha256_words
+from ledger.errors import UserError
+from ledger.events import CalibrationFitted
+from ledger.questions import Questions
+from ledger.store.opened import Ledger
+from ledger.streams.producer import Producer
+from replay.calibration import AffineFit, fit_affine
+from replay.criteria import Criterion
+from replay.shell import KERNEL, Calibration, Snapshot, load
+
+
+def calibrate(
+    ledger: Ledger, producer: Producer, criterion: Criterion, *, source: str, target: str
+) -> CalibrationFitted:
+    """The fit of `source` into `target`, appended unless the ledger holds it; UserError when the classes differ."""
+    questions = Questions(ledger)
+    try:
+        fitted = _event(load(questions, source), load(questions, target), criterion)
+        held = questions.rows("SELECT 1 FROM calibration WHERE calibration_id = $id", id=fitted.calibration_id)
+    finally:
+        questions.close()
+    if not held:
+        producer.append([fitted])
+    return fitted
+
+
+def find_calibration(
+    questions: Questions, target: str, criterion: Criterion, *, source: str | None = None
+) -> Calibration | None:
+    """The calibration that a criterion asks for, as it was stored; None when it asks for none.
+
+    UserError when no usable fit into the target was stored: programs of two campaigns meet only through a named one.
+    """
+    if criterion.calibration == "none":
+        return None
+    rows = questions.rows(
+        "SELECT * FROM calibration WHERE target_campaign = $target AND clock = $clock AND estimator = $estimator "
+        "AND startup = $startup ORDER BY calibration_id",
+        target=target,
+        clock=criterion.clock,
+        estimator=criterion.estimator,
+        startup=criterion.startup,
+    )
+    usable = [row for row in rows if not row["refused"] and source in (None, row["source_campaign"])]
+    if not usable:
+        reason = f"; the stored fit was refused: {rows[0]['refused']}" if rows else ""
+        raise UserError(
+            f"no usable calibration into campaign {target!r}{reason}; fit one with `lap calibrate --from CAMPAIGN`"
+        )
+    if len(usable) > 1:
+        sources = ", ".join(row["source_campaign"] for row in usable)
+        raise UserError(
+            f"several calibrations into campaign {target!r} are stored, from {sources}; name one with --from"
+        )
+    return stored_calibration(questions, usable[0]["calibration_id"])
+
+
+def stored_calibration(questions: Questions, calibration_id: str) -> Calibration:
+    """The calibration of that id with the snapshot of its source campaign; UserError when it is not stored."""
+    rows = questions.rows("SELECT * FROM calibration WHERE calibration_id = $id", id=calibration_id)
+    if not rows:
+        raise UserError(
+            f"no calibration {calibration_id!r} at this cut; the view `calibration` of `lap sql` lists them"
+        )
+    return Calibration(calibration_id, _fit(rows[0]), load(questions, rows[0]["source_campaign"]))
+
+
+def _fit(row: Mapping[str, Any]) -> AffineFit:
+    def number(name: str) -> float:
+        return math.nan if row[name] is None else float(row[name])
+
+    return AffineFit(
+        a=row["a"],
+        b_ns=row["b_ns"],
+        pairs=row["pairs"],
+        problems=row["problems"],
+        r2=number("r2"),
+        error=number("error_map"),
+        error_unmapped=number("error_none"),
+        spearman_before=number("spearman_before"),
+        spearman_after=number("spearman_after"),
+        clock=row["clock"],
+        estimator=row["estimator"],
+        startup=row["startup"],
+        refused=row["refused"],
+    )
+
+
+def _event(stored: Snapshot, fresh: Snapshot, criterion: Criterion) -> CalibrationFitted:
+    if stored.campaign["service"] != fresh.campaign["service"]:
+        raise UserError(f"campaigns {stored.name!r} and {fresh.name!r} ran on different services; re-run on one")
+    fit = fit_affine(stored.problems, fresh.problems, criterion)
+    common = sorted(set(stored.campaign["references"]) & set(fresh.campaign["references"]))
+    evidence = sha256_words("pairs", *(rows[program] for program in common for rows in (stored.rows, fresh.rows)))
+    words = ("calibration", "affine", stored.name, fresh.name, criterion.clock, criterion.estimator, criterion.startup)
+    return replace(
+        _plain(fit, stored, fresh, criterion),
+        calibration_id=sha256_words(*words, evidence, KERNEL),
+        evidence_digest=evidence,
+    )
+
+
+def _plain(fit: AffineFit, stored: Snapshot, fresh: Snapshot, criterion: Criterion) -> CalibrationFitted:
+    return CalibrationFitted(
+        calibration_id="",
+        kind="affine",
+        source_campaign=stored.name,
+        target_campaign=fresh.name,
+        service=str(fresh.campaign["service"]),
+        clock=criterion.clock,
+        estimator=criterion.estimator,
+        startup=criterion.startup,
+        a=fit.a,
+        b_ns=fit.b_ns,
+        pairs=fit.pairs,
+        problems=fit.problems,
+        r2=_known(fit.r2),
+        error_map=_known(fit.error),
+        error_none=_known(fit.error_unmapped),
+        spearman_before=_known(fit.spearman_before),
+        spearman_after=_known(fit.spearman_after),
+        refused=fit.refused,
+        evidence_digest="",
+        kernel=KERNEL,
+        cut=fresh.cut,
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,297 @@
+"""The sink: nothing lost, nothing twice, whatever arrives and wherever it is killed."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+
+from consumers.sink import Drained, drain
+from ledger.errors import Fault
+from ledger.events import FilterDecided, to_batch, type_of
+from ledger.frames import Frame, Link, Record, encode, genesis, make_frame
+from ledger.proof import verify
+from ledger.store.engine import reading
+from ledger.store.opened import Ledger, create_ledger, open_ledger
+from ledger.store.reader import events, frames
+from ledger.streams import Position, Stored, Stream
+from ledger.streams.local import LocalStream
+from ledger.streams.producer import partition_of
+
+PARTITION = partition_of("facts", "p")
+
+
+def chain(count: int, *, epoch: str = "epoch-0", salt: str = "") -> list[Frame]:
+    """A producer's chain of `count` frames about problem `p`, one event each."""
+    previous, made = genesis(epoch, "facts", PARTITION), []
+    for sequence in range(count):
+        fact = FilterDecided(
+            problem_id="p", subject="test", subject_id=f"{sequence}{salt}", rule="r", kept=True, reason="", figure=None
+        )
+        link = Link(epoch, "facts", PARTITION, sequence, previous)
+        made.append(make_frame(type_of(fact), "p", link, to_batch([fact])))
+        previous = made[-1].digest
+    return made
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty ledger to copy."""
+    made = create_ledger(tmp_path_factory.mktemp("template") / "ledger", "identity-0", "now")
+    made.close()
+    return made.root
+
+
+@pytest.fixture
+def ledger(template: Path, tmp_path: Path) -> Iterator[Ledger]:
+    """A fresh ledger."""
+    opened = copy_of(template, tmp_path / "ledger")
+    yield opened
+    opened.close()
+
+
+def copy_of(root: Path, target: Path) -> Ledger:
+    """A copy of a closed ledger, opened."""
+    shutil.copytree(root, target)
+    return open_ledger(target)
+
+
+def send(stream: Stream, made: Sequence[Frame], *order: int) -> None:
+    """Appends the frames with these numbers, in this order; all of them when none is named."""
+    stream.append("facts", PARTITION, [encode(made[n]) for n in order or range(len(made))])
+
+
+def digests(ledger: Ledger) -> list[str]:
+    """Digests of the admitted frames in order of admission."""
+    return [frame.digest for frame in frames(ledger, ledger.cut())]
+
+
+def rows(ledger: Ledger, query: str) -> list[tuple[Any, ...]]:
+    """What a query finds."""
+    with reading(ledger.engine) as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def test_frames_are_admitted_in_stream_order(ledger: Ledger) -> None:
+    """Each once; draining again finds nothing; the cut counts them."""
+    stream, made = ledger.stream(), chain(5)
+    send(stream, made)
+    assert drain(ledger, stream) == Drained(admitted=5)
+    assert drain(ledger, stream) == Drained()
+    assert digests(ledger) == [frame.digest for frame in made]
+    assert ledger.cut().at("facts", PARTITION) == 5
+    assert verify(ledger).problems == ()
+
+
+def test_a_limit_bounds_the_records_taken(ledger: Ledger) -> None:
+    """The next drain goes on where this one stopped."""
+    stream = ledger.stream()
+    send(stream, chain(5))
+    assert [drain(ledger, stream, limit=2).admitted for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_duplicates_are_counted_once_admitted(ledger: Ledger) -> None:
+    """In the same batch and in a later one; nothing is stored twice."""
+    stream, made = ledger.stream(), chain(3)
+    send(stream, made, 0, 1, 1, 0)
+    assert drain(ledger, stream) == Drained(admitted=2, duplicates=2)
+    send(stream, made, 1, 2)
+    assert drain(ledger, stream) == Drained(admitted=1, duplicates=1)
+    assert digests(ledger) == [frame.digest for frame in made]
+    assert sum(count for (count,) in rows(ledger, "SELECT duplicates FROM stream_position")) == 3
+    assert verify(ledger).problems == ()
+
+
+def test_a_gap_is_admitted_and_open_until_filled(ledger: Ledger) -> None:
+    """Order of admission is order of arrival; the gap table shows what is missing and verify notes it."""
+    stream, made = ledger.stream(), chain(6)
+    send(stream, made, 0, 4)
+    assert drain(ledger, stream) == Drained(admitted=2)
+    assert rows(ledger, "SELECT epoch, first_missing, last_missing FROM gap") == [("epoch-0", 1, 3)]
+    assert any("open gap, sequences 1 to 3" in note for note in verify(ledger).notes)
+    send(stream, made, 2)
+    drain(ledger, stream)
+    assert rows(ledger, "SELECT first_missing, last_missing FROM gap ORDER BY 1") == [(1, 1), (3, 3)]
+    send(stream, made, 3, 1, 5)
+    assert drain(ledger, stream) == Drained(admitted=3)
+    assert rows(ledger, "SELECT * FROM gap") == []
+    assert digests(ledger) == [made[n].digest for n in (0, 4, 2, 3, 1, 5)]
+    assert verify(ledger).problems == ()
+
+
+def test_forks_are_quarantined(ledger: Ledger) -> None:
+    """The same sequence with other values, and a frame that follows another history; the first history stays."""
+    stream, made, other = ledger.stream(), chain(3), chain(3, salt="x")
+    send(stream, made, 0, 1)
+    send(stream, other, 1, 2)
+    assert drain(ledger, stream) == Drained(admitted=2, quarantined=2)
+    assert rows(ledger, "SELECT reason FROM quarantine") == [("fork",), ("fork",)]
+    send(stream, made, 2)
+    assert drain(ledger, stream) == Drained(admitted=1)
+    assert digests(ledger) == [frame.digest for frame in made]
+    assert verify(ledger).problems == ()
+
+
+def test_what_cannot_be_admitted_is_kept_with_its_reason(ledger: Ledger) -> None:
+    """The stream goes on behind it, and headers and payload stay as they came."""
+    good = encode(chain(1)[0])
+    bad = [
+        (Record({}, b""), "bad-header"),
+        (Record({**good.headers, "ce_type": "no.such"}, good.payload), "unknown-type"),
+        (Record({**good.headers, "ce_type": "\ud800\0"}, good.payload), "unknown-type"),
+        (Record(good.headers, good.payload[:40]), "undecodable"),
+        (Record({**good.headers, "ce_lapdigest": "0"}, good.payload), "digest-mismatch"),
+    ]
+    stream = ledger.stream()
+    stream.append("facts", PARTITION, [record for record, _ in bad])
+    stream.append("facts", (PARTITION + 1) % 4, [good])
+    stream.append("facts", PARTITION, [good])
+    assert drain(ledger, stream, seen="today") == Drained(admitted=1, quarantined=6)
+    kept = rows(ledger, "SELECT reason, payload, seen FROM quarantine ORDER BY source_offset")
+    assert kept == [(reason, record.payload, "today") for record, reason in bad] + [
+        ("misrouted", good.payload, "today")
+    ]
+    assert verify(ledger).problems == ()
+
+
+def test_a_stream_made_anew_stops_the_sink(ledger: Ledger, tmp_path: Path) -> None:
+    """Positions in the old one mean nothing there; nothing is admitted."""
+    stream = ledger.stream()
+    send(stream, chain(2))
+    drain(ledger, stream)
+    anew = LocalStream.create(tmp_path / "anew.sqlite", "another")
+    with pytest.raises(Fault, match="was made anew"):  # shorter than what was read
+        drain(ledger, anew)
+    send(anew, chain(9, epoch="epoch-1"))
+    with pytest.raises(Fault, match=r"was made anew \(identity another, the ledger read identity-0\)"):
+        drain(ledger, anew)
+    assert ledger.cut().at("facts", PARTITION) == 2
+
+
+def test_a_stream_that_lost_records_stops_the_sink(ledger: Ledger, tmp_path: Path) -> None:
+    """An older copy of the stream ends before the position that was read."""
+    stream = ledger.stream()
+    send(stream, chain(2))
+    drain(ledger, stream)
+    older = LocalStream.create(tmp_path / "older.sqlite", "identity-0")
+    with pytest.raises(Fault, match="it lost records"):
+        drain(ledger, older)
+
+
+class Racing:
+    """A stream during whose first read another sink drains it."""
+
+    def __init__(self, stream: LocalStream, ledger: Ledger) -> None:
+        self.stream, self.ledger, self.raced = stream, ledger, Drained()
+
+    def identity(self, stream: str) -> str:
+        return self.stream.identity(stream)
+
+    def append(self, stream: str, partition: int, records: Sequence[Record]) -> None:
+        self.stream.append(stream, partition, records)
+
+    def ends(self) -> Mapping[tuple[str, int], Position]:
+        return self.stream.ends()
+
+    def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
+        found = self.stream.read(stream, partition, position, limit)
+        if self.raced == Drained():
+            self.raced = drain(self.ledger, self.stream, limit=2)
+        return found
+
+
+def test_a_faster_sink_on_a_growing_stream_is_no_lost_record(ledger: Ledger) -> None:
+    """Another sink that moves beyond the ends seen here, because the stream grew, is not taken for a damaged stream."""
+    stream, made = ledger.stream(), chain(4)
+    send(stream, made, 0, 1)
+
+    class Growing(Racing):
+        def ends(self) -> Mapping[tuple[str, int], Position]:
+            found = self.stream.ends()
+            if self.raced == Drained():
+                send(self.stream, made, 2, 3)
+                self.raced = drain(self.ledger, self.stream)
+            return found
+
+    assert drain(ledger, Growing(stream, ledger)) == Drained()
+    assert digests(ledger) == [frame.digest for frame in made]
+
+
+def test_the_slower_of_two_sinks_leaves_no_trace(ledger: Ledger) -> None:
+    """It begins again from the database: together they admit each frame once, and see no duplicate."""
+    stream, made = ledger.stream(), chain(5)
+    send(stream, made)
+    racing = Racing(stream, ledger)
+    assert drain(ledger, racing) == Drained(admitted=3)
+    assert racing.raced == Drained(admitted=2)
+    assert digests(ledger) == [frame.digest for frame in made]
+    assert verify(ledger).problems == ()
+
+
+class KilledError(Exception):
+    """Stands for the death of the process."""
+
+
+def test_a_sink_killed_anywhere_loses_and_doubles_nothing(template: Path, tmp_path: Path) -> None:
+    """Killed before its 1st, 2nd, ... SQL statement or commit, then run again: the same ledger as without the kill."""
+    made, other = chain(4), chain(4, salt="x")
+    reference = copy_of(template, tmp_path / "reference")
+    stream = reference.stream()
+    send(stream, made, 0, 0, 2, 3)
+    send(stream, other, 1)
+    assert drain(reference, stream) == Drained(admitted=3, duplicates=1, quarantined=1)
+    stream.close()
+    kills = 0
+    while True:
+        root = tmp_path / f"killed-{kills}"
+        victim = copy_of(template, root)
+        shutil.copy(reference.root / "stream.sqlite", root / "stream.sqlite")
+        finished = _drain_until(victim, kills)
+        victim.close()
+        again = open_ledger(root)
+        assert verify(again).problems == ()
+        assert again.cut().at("facts", PARTITION) in ({3} if finished else {0, 3})
+        drain(again, again.stream())
+        assert digests(again) == digests(reference)
+        assert again.head() == reference.head()
+        tables = ("gap", "quarantine", "stream_position", "tail")
+        assert [rows(again, f"SELECT * FROM {t}") for t in tables] == [
+            rows(reference, f"SELECT * FROM {t}") for t in tables
+        ]
+        again.close()
+        if finished:
+            break
+        kills += 1
+    assert kills > 10
+
+
+def _drain_until(ledger: Ledger, left: int) -> bool:
+    """Drains, dying before statement or commit number `left`; true when it finished earlier."""
+
+    def count(*_args: object) -> None:
+        nonlocal left
+        if left == 0:
+            raise KilledError
+        left -= 1
+
+    stream = ledger.stream()
+    event.listen(ledger.engine, "before_cursor_execute", count)
+    event.listen(ledger.engine, "commit", count)
+    try:
+        drain(ledger, stream)
+    except KilledError:
+        return False
+    finally:
+        stream.close()
+    return True
+
+
+def test_many_frames_need_several_transactions(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain that crosses batches is checked across them."""
+    monkeypatch.setattr("consumers.sink.BATCH_RECORDS", 4)
+    stream, made = ledger.stream(), chain(10)
+    send(stream, made)
+    assert drain(ledger, stream) == Drained(admitted=10)
+    assert events(ledger, "filter.decided", 1, ledger.cut())["subject_id"].to_pylist() == [str(n) for n in range(10)]
