@@ -85,7 +85,9 @@ class BubblewrapSandbox:
                 parents = (str(parent) for parent in reversed(path.parents[:-1]))
                 words += [*_flat("--perms 0755 --dir", parents), "--ro-bind", str(path), str(path)]
                 roots.append(path)
-        return words + _flat("--tmpfs", (str(path) for path in covered(self.hidden, roots, self.interpreter)))
+        hidden = (*self.hidden, *self.interpreter.packages)
+        covers = ((str(path), str(path)) for path in covered(hidden, roots, self.interpreter))
+        return words + [word for path, same in covers for word in ("--tmpfs", path, "--remount-ro", same)]
 
 
 def covered(hidden: Iterable[Path], roots: list[Path], interpreter: Interpreter) -> list[Path]:

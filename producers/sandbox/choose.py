@@ -23,7 +23,10 @@ from producers.sandbox.plain import PlainSandbox
 FIRST_UID = 60_000
 _PROBE = b"print(sum(map(int, input().split())))"
 _LIMITS = Limits(wall_ns=10 * SECOND_NS, output_bytes=MIB)
-_ASK = "import json, platform, sys; print(json.dumps([platform.python_version(), sys.base_prefix]))"
+_ASK = (
+    "import json, platform, site, sys; "
+    "print(json.dumps([platform.python_version(), sys.base_prefix, site.getsitepackages()]))"
+)
 
 
 def open_sandbox(
@@ -96,11 +99,11 @@ def identify_interpreter(path: Path) -> Interpreter:
     try:
         real = path.resolve(strict=True)
         told = subprocess.run([real, "-I", "-c", _ASK], capture_output=True, check=True, timeout=30)  # noqa: S603
-        version, prefix = json.loads(told.stdout)
+        version, prefix, packages = json.loads(told.stdout)
         digest = hashlib.sha256(real.read_bytes()).hexdigest()
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise UserError(f"{path} does not run as a Python interpreter: {error}") from error
-    return Interpreter(real, version, digest, Path(prefix).resolve())
+    return Interpreter(real, version, digest, Path(prefix).resolve(), tuple(Path(name).resolve() for name in packages))
 
 
 def measure_startup(sandbox: Sandbox, repetitions: int, *, slot: int = 0) -> int:

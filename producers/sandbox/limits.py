@@ -72,12 +72,17 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The Python that runs the programs: its real path, version, the SHA-256 of its binary, and its home folder."""
+    """The Python that runs the programs: its real path, version, the SHA-256 of its binary, and its home folder.
+
+    `packages` are the folders of installed packages. Programs may use the standard library alone, and what a machine
+    has installed there must neither help a program nor lengthen its start, so a sandbox covers them where it can.
+    """
 
     path: Path
     version: str
     sha256: str
     prefix: Path
+    packages: tuple[Path, ...] = ()
 
     def shim(self, script: str) -> list[str]:
         """The command that runs the shim: isolated, and without `site`, which would cost milliseconds."""

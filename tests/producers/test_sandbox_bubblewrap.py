@@ -254,3 +254,24 @@ def test_a_worker_that_is_not_root_gets_the_same_sandbox(tmp_path: Path) -> None
         if any(hint in told.stderr for hint in ("cannot be isolated", "No module named", "Python 3.1")):
             pytest.skip(told.stderr.strip().rpartition("\n")[2])
         assert told.stdout.split() == ["None", *expected.split()], told.stderr
+
+
+def test_installed_packages_are_not_there(
+    sandbox: BubblewrapSandbox, run: Callable[..., Execution], tmp_path: Path
+) -> None:
+    """Programs have the standard library alone: each folder of installed packages is empty, and stays so."""
+    folders = [str(path) for path in sandbox.interpreter.packages]
+    assert folders
+    done = run(
+        f"""
+import os
+for folder in {folders!r}:
+    print(os.listdir(folder) if os.path.isdir(folder) else [])
+    try:
+        open(folder + "/evil.pth", "w")
+    except OSError as error:
+        print("refused")
+"""
+    )
+    assert done.outcome == "ok", done
+    assert (tmp_path / "stdout").read_text().splitlines() == ["[]", "refused"] * len(folders)
