@@ -32,11 +32,20 @@ class DiskFull(Fault):
 FULL = "the disk is full; free some space and run it again, nothing was half-written"
 
 
-def io_fault(error: OSError, what: str) -> Fault:
-    """The fault that tells of a failed read or write, in one line; `what` says what was being done and where."""
+_WRONG_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
+
+
+def io_fault(error: OSError, what: str) -> LapError:
+    """What tells of a failed read or write, in one line; `what` says what was being done and where.
+
+    A place that does not exist or must not be written is the user's mistake, a full disk too; the rest are faults.
+    """
+    reason = error.strerror or type(error).__name__
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{what}: {FULL}")
-    return Fault(f"{what}: {error.strerror or type(error).__name__}; check the folder and its disk, and run it again")
+    if error.errno in _WRONG_PLACE or isinstance(error, FileExistsError):
+        return UserError(f"{what}: {reason}; choose another place or fix this one, and run it again")
+    return Fault(f"{what}: {reason}; check the disk, and run it again")
 
 
 def sql_fault(error: BaseException | None, what: str) -> Fault:

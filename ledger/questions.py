@@ -95,7 +95,7 @@ class Questions:
             return self._connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             words = re.split(r"\n", str(error))[0]
-            raise UserError(f"lap sql: {words}; see `lap sql --views` for what can be read") from None
+            raise UserError(f"{words}; see `lap sql --views` for what can be read") from None
 
     def close(self) -> None:
         """Frees the connection."""

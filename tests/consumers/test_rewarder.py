@@ -172,7 +172,7 @@ def filled(template: Path, root: Path, campaign: Campaign) -> Ledger:
 
 
 def test_collapsed_binary_rewards_by_hand(template: Path, tmp_path: Path) -> None:
-    """p_50: r1 beats both others (q 0), r2 one of two (q 1/2, exactly at the threshold), r3 none (q 1)."""
+    """p_50: r1 ties with the best of two others (q 1/4), r2 beats one (q 1/2, at the threshold), r3 none (q 3/4)."""
     with closing(filled(template, tmp_path / "ledger", CAMPAIGN)) as ledger, closing(ledger.stream()) as stream:
         done = assign(ledger, Producer(stream, "epoch-2", "test", "0"), CRITERION, name="p_50")
     values = {reward.program_id: (reward.value, reward.c, reward.g) for reward in done.new}

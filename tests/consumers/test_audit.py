@@ -1,0 +1,139 @@
+"""The audit: a trace holds what its reward rests on, and a reward that does not follow from the facts is found."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from histories import MS, Campaign, Cell, all_facts, program_id
+from ledgers import append, ledger_with
+
+from consumers.audit import find_reward, trace, verify_rewards
+from consumers.rewarder import assign, declaration
+from consumers.sealer import seal
+from consumers.sink import drain
+from ledger.errors import UserError
+from ledger.events import RewardAssigned
+from ledger.questions import Questions
+from ledger.store.opened import Ledger
+from ledger.streams.producer import Producer
+from replay.criteria import Criterion
+
+CRITERION = Criterion(tau="50")
+CAMPAIGN = Campaign(
+    "main",
+    {
+        "alpha": {
+            "r1": (Cell(), Cell(ms=(10.0, 30.0, 20.0)), Cell(ms=(10.0,))),
+            "r2": (Cell(), Cell(ms=(20.0,)), Cell(ms=(20.0,))),
+            "r3": (Cell(), Cell(ms=(30.0,)), Cell(ms=(30.0,))),
+            "wrong": (Cell("wrong_answer"), Cell(ms=(1.0,)), Cell(ms=(1.0,))),
+        }
+    },
+    surplus={("alpha", "r1", 1): Cell(ms=(500.0,))},
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """The campaign with its rewards."""
+    with closing(ledger_with(tmp_path / "ledger", all_facts(CAMPAIGN))) as opened:
+        with closing(opened.stream()) as stream:
+            assign(opened, Producer(stream, "epoch-rewards", "test", "0"), CRITERION, name="p_50")
+            drain(opened, stream)
+        yield opened
+
+
+def of(questions: Questions, name: str) -> str:
+    """The id of a program's reward."""
+    rows = questions.rows("SELECT reward_id FROM reward WHERE program_id = $id", id=program_id("alpha", name))
+    return str(rows[0]["reward_id"])
+
+
+def test_a_trace_walks_from_the_reward_to_raw_timings(ledger: Ledger) -> None:
+    """r1 on test 1: repetitions 10, 30, 20 ms, median 20, ties with r2 and beats r3: rank 1 of 4, percentile 25."""
+    with closing(Questions(ledger)) as questions:
+        found = trace(ledger, questions, of(questions, "r1")[:12])
+    assert found.differences == ()
+    assert found.recomputed == found.reward
+    assert (found.reward["value"], found.reward["c"], found.reward["g"]) == (1.0, True, True)
+    assert (found.criterion["name"], found.calibration) == ("p_50", None)
+    assert [p.split(".")[0] for p in found.pool] == ["alpha/r1", "alpha/r2", "alpha/r3"]
+    test = found.tests[1]
+    assert (test.outcome, test.roles, test.duration_ns) == ("accepted", ("optimization",), 20 * MS)
+    assert (test.rank, test.percentile) == (1, 25.0)
+    assert [t["wall_ns"] for t in test.timings] == [10 * MS, 30 * MS, 20 * MS]  # the surplus attempt is not among them
+    assert found.tests[0].rank is None
+
+
+def test_a_trace_says_why_a_program_failed(ledger: Ledger) -> None:
+    """The wrong one: no c, the failed test in the reason."""
+    with closing(Questions(ledger)) as questions:
+        found = trace(ledger, questions, of(questions, "wrong"))
+    assert (found.reward["value"], found.reward["c"]) == (-1.0, False)
+    assert found.reason == "wrong_answer on alpha/t0"
+
+
+def test_every_true_reward_is_proven_before_and_after_sealing(ledger: Ledger) -> None:
+    """Four rewards, no difference; the later facts of a second campaign change nothing at the old cut."""
+    for _ in range(2):
+        with closing(Questions(ledger)) as questions:
+            assert verify_rewards(ledger, questions) == (4, [])
+        seal(ledger)
+        append(ledger, "epoch-later", all_facts(replace(CAMPAIGN, name="later")))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"value": 1.0}, "value is 1.0, recomputed -1.0"),
+        ({"g": True}, "g is True, recomputed False"),
+        ({"evidence_digest": "0" * 64}, "evidence_digest is"),
+        ({"pool_size": 9}, "pool_size is 9, recomputed 2"),
+    ],
+)
+def test_a_forged_reward_is_found(ledger: Ledger, change: dict[str, object], said: str) -> None:
+    """A reward event that anybody appended, with one column changed, is named with what it should be."""
+    with closing(Questions(ledger)) as questions:
+        row = find_reward(questions, of(questions, "r3"))
+    forged = replace(RewardAssigned(**row), reward_id="f" * 64, **change)  # type: ignore[arg-type]
+    append(ledger, "epoch-forger", [forged])
+    with closing(Questions(ledger)) as questions:
+        count, problems = verify_rewards(ledger, questions)
+        assert count == 5
+        assert len([p for p in problems if said in p and p.startswith("reward ffffffffffff of alpha/r3.")]) == 1
+        assert said in " ".join(trace(ledger, questions, "ffff").differences)
+
+
+def test_a_reward_of_an_undeclared_criterion_is_found(ledger: Ledger) -> None:
+    """It cannot be weighed again, and the line says so."""
+    with closing(Questions(ledger)) as questions:
+        row = find_reward(questions, of(questions, "r3"))
+    append(ledger, "epoch-forger", [replace(RewardAssigned(**row), reward_id="f" * 64, criterion_hash="e" * 64)])
+    with closing(Questions(ledger)) as questions:
+        _, problems = verify_rewards(ledger, questions)
+    assert len(problems) == 1
+    assert "eeeeeeeeeeee is named by a reward but not stored" in problems[0]
+
+
+def test_a_criterion_s_text_must_give_its_hash(ledger: Ledger) -> None:
+    """A declaration whose text was swapped is told from a true one."""
+    with closing(Questions(ledger)) as questions:
+        row = find_reward(questions, of(questions, "r3"))
+    swapped = replace(declaration(Criterion(tau="10"), "x"), criterion_hash="e" * 64)
+    append(
+        ledger, "epoch-forger", [swapped], [replace(RewardAssigned(**row), reward_id="f" * 64, criterion_hash="e" * 64)]
+    )
+    with closing(Questions(ledger)) as questions:
+        _, problems = verify_rewards(ledger, questions)
+    assert "its stored text gives another hash" in problems[0]
+
+
+def test_a_prefix_must_name_one_reward(ledger: Ledger) -> None:
+    """No reward, or several."""
+    with closing(Questions(ledger)) as questions:
+        with pytest.raises(UserError, match="no reward 'zz' at this cut"):
+            find_reward(questions, "zz")
+        with pytest.raises(UserError, match="more than one reward starts with ''; give more digits"):
+            find_reward(questions, "")

@@ -1,0 +1,180 @@
+"""Calibration of one campaign's stored references into another's state: fitted, stored, used, refused."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from histories import MS, Campaign, Cell, all_facts, attempts, opening, requests
+from ledgers import append, ledger_with
+
+from consumers.calibrator import calibrate, find_calibration, stored_calibration
+from consumers.rewarder import assign
+from consumers.sink import drain
+from ledger.errors import UserError
+from ledger.events import CalibrationFitted, Event
+from ledger.questions import Questions
+from ledger.store.opened import Ledger
+from ledger.streams.producer import Producer
+from replay.criteria import Criterion
+from replay.shell import judge_all, load
+
+AFFINE = Criterion(tau="50", calibration="affine")
+A, B_MS = 1.5, 53.0
+"""The map that the fresh campaign obeys; b is the published drift of 53 ms."""
+
+STORED_MS = {
+    problem: {
+        f"r{place}": tuple(10.0 * (place + 1) * (test + 1) * (1 + number) for test in range(4)) for place in range(4)
+    }
+    for number, problem in enumerate(("alpha", "beta", "gamma"))
+}
+
+
+def stored() -> Campaign:
+    """Four references a problem, on one correctness and three optimization tests."""
+    return Campaign(
+        "main",
+        {p: {name: tuple(Cell(ms=(t,)) for t in ms) for name, ms in rows.items()} for p, rows in STORED_MS.items()},
+    )
+
+
+def fresh(*, service: str = "local") -> Campaign:
+    """Three of the four references of each problem again, in a slower state of the service."""
+    return Campaign(
+        "again",
+        {
+            p: {n: tuple(Cell(ms=(A * t + B_MS,)) for t in ms) for n, ms in rows.items() if n != "r1"}
+            for p, rows in STORED_MS.items()
+        },
+        service=service,
+    )
+
+
+def run_facts(campaign: Campaign) -> Iterator[Event]:
+    """A campaign over problems that the ledger holds already."""
+    yield opening(campaign)
+    yield from requests(campaign)
+    yield from (event for events in attempts(campaign) for event in events)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """Both campaigns."""
+    with closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(fresh()))) as opened:
+        yield opened
+
+
+def fit(ledger: Ledger, epoch: str, criterion: Criterion = AFFINE) -> CalibrationFitted:
+    """The fit of main into again, admitted."""
+    with closing(ledger.stream()) as stream:
+        fitted = calibrate(ledger, Producer(stream, epoch, "test", "0"), criterion, source="main", target="again")
+        drain(ledger, stream)
+    return fitted
+
+
+def test_an_exact_affine_drift_is_found(ledger: Ledger) -> None:
+    """fresh = 1.5 stored + 53 ms gives just that, R squared 1 and no error out of fold; no map errs by far."""
+    fitted = fit(ledger, "epoch-1")
+    assert fitted.refused == ""
+    assert fitted.a == pytest.approx(A)
+    assert fitted.b_ns == pytest.approx(B_MS * MS)
+    assert (fitted.pairs, fitted.problems) == (3 * 3 * 3, 3)  # references re-run x optimization tests x problems
+    assert fitted.r2 == pytest.approx(1)
+    assert fitted.error_map == pytest.approx(0, abs=1e-9)
+    times = np.array([t for rows in STORED_MS.values() for n, ms in rows.items() if n != "r1" for t in ms[1:]])
+    assert fitted.error_none == pytest.approx(np.median((A * times + B_MS - times) / (A * times + B_MS)))
+
+
+def test_fitting_twice_stores_one_fact(ledger: Ledger) -> None:
+    """The id hashes campaigns, kind, clock, estimator, evidence and kernel: a second fit is the same fact."""
+    first, second = fit(ledger, "epoch-1"), fit(ledger, "epoch-2")
+    assert first.calibration_id == second.calibration_id
+    with closing(Questions(ledger)) as questions:
+        assert questions.rows("SELECT count(*) AS n FROM calibration_fitted") == [{"n": 1}]
+        assert fit(ledger, "epoch-3", replace(AFFINE, clock="cpu")).calibration_id != first.calibration_id
+
+
+def test_a_stored_reference_joins_the_pool_by_the_map(ledger: Ledger) -> None:
+    """With the map, r1 (20 ms and so on stored) stands between r0 and r2, in pools of 3 others.
+
+    r0 ties with the best own score of r1, r2, r3 (both 0): q = (0 + 1/2) / 3. r2 has two better ones: 2/3. r3 ties
+    with the worst: (2 + 1/2) / 3. Unmapped, r1 would be the fastest. It was not re-run, so it gets no verdict.
+    """
+    fit(ledger, "epoch-1")
+    with closing(Questions(ledger)) as questions:
+        snapshot = load(questions, "again")
+        calibration = find_calibration(questions, "again", AFFINE)
+        measured, verdicts = judge_all(snapshot, AFFINE, calibration)
+    for m, v in zip(measured, verdicts, strict=True):
+        names = [p.split("/")[1].split(".")[0] for p in m.programs]
+        judged = {
+            name: (int(v.q_lo[i]), int(v.q_den[i]), int(v.pool_size[i]))
+            for i, name in enumerate(names)
+            if m.candidate[i]
+        }
+        assert {name: q / den for name, (q, den, _) in judged.items()} == {"r0": 1 / 6, "r2": 2 / 3, "r3": 5 / 6}
+        assert {size for *_, size in judged.values()} == {3}
+
+
+def test_a_reward_names_its_calibration(ledger: Ledger) -> None:
+    """Rewards under the map carry its id, and another id than rewards without one."""
+    fitted = fit(ledger, "epoch-1")
+    with closing(Questions(ledger)) as questions:
+        calibration = stored_calibration(questions, fitted.calibration_id)
+    with closing(ledger.stream()) as stream:
+        producer = Producer(stream, "epoch-2", "test", "0")
+        mapped = assign(ledger, producer, AFFINE, name="a", campaign="again", calibration=calibration).new
+        plain = assign(ledger, producer, Criterion(tau="50"), name="b", campaign="again").new
+    assert {reward.calibration_id for reward in mapped} == {fitted.calibration_id}
+    assert {reward.calibration_id for reward in plain} == {None}
+    assert {r.pool_size for r in mapped} == {3}
+    assert {r.pool_size for r in plain} == {2}
+    assert not {r.reward_id for r in mapped} & {r.reward_id for r in plain}
+
+
+def test_no_calibration_no_comparison(ledger: Ledger) -> None:
+    """A criterion that asks for a map finds none before one is fitted, and none for another clock."""
+    with closing(Questions(ledger)) as questions:
+        assert find_calibration(questions, "again", Criterion()) is None
+        with pytest.raises(UserError, match="no usable calibration into campaign 'again'; fit one with"):
+            find_calibration(questions, "again", AFFINE)
+    fit(ledger, "epoch-1")
+    with closing(Questions(ledger)) as questions, pytest.raises(UserError, match="no usable calibration"):
+        find_calibration(questions, "again", replace(AFFINE, clock="cpu"))
+
+
+def test_a_refused_fit_is_kept_but_never_used(tmp_path: Path) -> None:
+    """Where nothing drifted, no map wins: the fit is stored with the reason, and asking for it says so."""
+    same = replace(stored(), name="again")
+    with closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(same))) as ledger:
+        fitted = fit(ledger, "epoch-1")
+        assert fitted.refused != ""
+        with closing(Questions(ledger)) as questions, pytest.raises(UserError, match="the stored fit was refused"):
+            find_calibration(questions, "again", AFFINE)
+
+
+def test_two_services_are_not_compared(tmp_path: Path) -> None:
+    """A map holds within one worker class."""
+    other = fresh(service="cluster")
+    with closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(other))) as ledger:
+        with pytest.raises(UserError, match="ran on different services"):
+            fit(ledger, "epoch-1")
+
+
+def test_several_sources_must_be_named(ledger: Ledger) -> None:
+    """With two usable fits into one campaign, the source decides."""
+    fit(ledger, "epoch-1")
+    third = replace(stored(), name="older")
+    append(ledger, "epoch-older", run_facts(third))
+    with closing(ledger.stream()) as stream:
+        calibrate(ledger, Producer(stream, "epoch-2", "test", "0"), AFFINE, source="older", target="again")
+        drain(ledger, stream)
+    with closing(Questions(ledger)) as questions:
+        with pytest.raises(UserError, match="several calibrations into campaign 'again' are stored, from main, older"):
+            find_calibration(questions, "again", AFFINE)
+        chosen = find_calibration(questions, "again", AFFINE, source="older")
+    assert chosen is not None
+    assert chosen.stored.name == "older"

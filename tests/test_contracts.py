@@ -1,0 +1,64 @@
+"""The import contracts of the architecture: each holds as the code stands, and fails on a planted violation."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("ledger", "producers", "consumers", "replay", "tui", "migrations")
+
+PLANTS = {
+    "ledger-alone": ("ledger/digests.py", "import replay.criteria"),
+    "kernel-pure": ("replay/ranks.py", "import ledger.digests"),
+    "kernel-without-shell": ("replay/rewards.py", "import replay.shell"),
+    "kernel-rooms": ("replay/shell.py", "import consumers.rewarder"),
+    "kernel-no-io": ("replay/gates.py", "import time"),
+    "producers-facts": ("producers/campaigns/plan.py", "import ledger.questions"),
+    "consumers-facts": ("consumers/rewarder.py", "import producers.campaigns.plan"),
+    "tui-last": ("consumers/sink.py", "import tui.output"),
+    "migrations-tables": ("migrations/env.py", "import ledger.events"),
+    "home-duckdb": ("tui/output.py", "import duckdb"),
+    "home-sqlmodel": ("ledger/store/reader.py", "import sqlmodel"),
+    "home-textual": ("tui/output.py", "import textual"),
+    "home-none-yet": ("consumers/rewarder.py", "import torch"),
+}
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A copy of the rooms and of the contracts that a test may damage."""
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(house: Path, contract: str) -> tuple[int, str]:
+    """Exit code and output of one contract on a house."""
+    environment = {**os.environ, "PYTHONPATH": str(house)}
+    tool = Path(sys.executable).with_name("lint-imports")
+    words = [str(tool), "--no-cache", "--no-logo", "--contract", contract]
+    done = subprocess.run(words, cwd=house, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_every_contract_has_a_planted_violation() -> None:
+    """No contract stands in pyproject.toml that was never seen to fail."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert [contract["id"] for contract in declared] == list(PLANTS)
+
+
+@pytest.mark.parametrize("contract", PLANTS)
+def test_a_planted_violation_breaks_its_contract(house: Path, contract: str) -> None:
+    """One added import turns the contract from kept to broken."""
+    code, output = lint(house, contract)
+    assert (code, "1 kept, 0 broken" in output) == (0, True), output
+    path, line = PLANTS[contract]
+    (house / path).write_text(f"{(house / path).read_text()}\n{line}\n")
+    code, output = lint(house, contract)
+    assert (code, "0 kept, 1 broken" in output) == (1, True), output

@@ -1,0 +1,103 @@
+"""`lap run`: plan a campaign or pick it up again, and run what the ledger lacks."""
+
+from typing import Any
+
+import click
+
+from tui.output import json_option, ledger_option, print_json, say
+from tui.session import Writing, asking, writing
+from tui.settings import Settings, read_settings
+
+
+@click.command()
+@click.argument("problems", nargs=-1, metavar="[PROBLEM]...")
+@ledger_option
+@click.option("--campaign", default=None, metavar="ID", help="Name of the campaign.  [default: after its plan]")
+@click.option("--references-only", is_flag=True, help="Run only the reference pool, for a calibration.")
+@click.option("--every", type=click.IntRange(1), default=1, metavar="N", help="Only each Nth program of a problem.")
+@click.option("--limit", type=float, default=None, metavar="SECONDS", help="Hard time limit.  [default: 10]")
+@click.option("--slots", type=int, default=None, metavar="N", help="Programs run side by side.")
+@click.option(
+    "--repetitions", type=int, default=None, metavar="N", help="Timed runs per program and test.  [default: 1]"
+)
+@click.option("--warmups", type=int, default=None, metavar="N", help="Marked runs before them.  [default: 0]")
+@click.option("--seed", type=int, default=None, metavar="N", help="Seed of the shuffled order.  [default: 0]")
+@click.option("--isolation", type=click.Choice(["auto", "bubblewrap", "plain"]), default=None, help="[default: auto]")
+@click.option("--dry-run", is_flag=True, help="Print the executions left and an estimate of the time; run nothing.")
+@json_option
+def command(
+    problems: tuple[str, ...],
+    ledger: str | None,
+    campaign: str | None,
+    dry_run: bool,
+    as_json: bool,
+    references_only: bool,
+    every: int,
+    **flags: Any,
+) -> None:
+    """Run every program on every test of its problem, in a sandbox, shuffled together.
+
+    Interrupt with Ctrl-C and run the same command again: what the ledger holds is not run twice.
+
+    \b
+    Example:
+      lap run --limit 2 --dry-run
+      lap run stonegame slidingmax --limit 2
+    """
+    from tui.running import choose, left_of, plan_campaign
+
+    settings = read_settings(ledger=ledger, **flags)
+
+    def chosen(questions: Any) -> Any:
+        found = choose(questions, problems, references_only=references_only, every=every)
+        return plan_campaign(questions, found, settings, campaign)
+
+    if dry_run:
+        with asking(settings.ledger) as questions:
+            _tell_estimate(left_of(questions, chosen(questions)), settings, str(questions.cut), as_json=as_json)
+        return
+    with writing(settings.ledger, "lap run") as open_:
+        _run(open_, settings, chosen, as_json=as_json)
+
+
+def _run(open_: Writing, settings: Settings, chosen: Any, *, as_json: bool) -> None:
+    from ledger.questions import Questions
+    from tui.running import left_of, run_plan
+
+    questions = Questions(open_.ledger)
+    try:
+        plan = chosen(questions)
+        left = left_of(questions, plan)
+    finally:
+        questions.close()
+    summary = run_plan(open_, plan, left, settings)
+    cut = str(open_.ledger.cut())
+    if as_json:
+        print_json({"cut": cut, **summary})
+    else:
+        outcomes = (
+            ", ".join(f"{count} {name}" for name, count in sorted(summary["outcomes"].items())) or "nothing to run"
+        )
+        say(f"campaign {summary['campaign']}: {outcomes}; {summary['left']} works left; cut {cut}")
+    if summary["left"]:
+        say("some works have no outcome yet; run the same command again to go on")
+        raise click.exceptions.Exit(130 if summary["interrupted"] else 1)
+
+
+def _tell_estimate(left: Any, settings: Settings, cut: str, *, as_json: bool) -> None:
+    seconds = left.estimate_ns / settings.slots / 1e9
+    found = {
+        "campaign": left.campaign,
+        "works": left.works,
+        "left": len(left.requests),
+        "without_stored_duration": left.unknown,
+        "slots": settings.slots,
+        "estimated_seconds": round(seconds, 1),
+    }
+    if as_json:
+        print_json({"cut": cut, **found})
+        return
+    basis = "stored durations" if left.unknown < len(left.requests) else "0.3 s a run, as nothing is stored yet"
+    click.echo(f"campaign {left.campaign}: {len(left.requests)} of {left.works} executions left")
+    click.echo(f"about {seconds:.0f} s on {settings.slots} slots, from {basis}")
+    click.echo(f"cut {cut}")

@@ -1,0 +1,34 @@
+"""`lap sql`: a read-only SELECT over the documented views at a cut, without file or network access."""
+
+import click
+
+from tui.output import at_option, json_option, ledger_option, print_json, print_table
+from tui.session import asking
+from tui.settings import read_settings
+
+
+@click.command()
+@click.argument("query", required=False)
+@click.option("--views", is_flag=True, help="List the views that can be read.")
+@ledger_option
+@at_option
+@json_option
+def command(query: str | None, views: bool, ledger: str | None, at: str | None, as_json: bool) -> None:
+    """Run one SELECT over the documented views.
+
+    \b
+    Example:
+      lap sql "SELECT outcome, count(*) AS n FROM execution WHERE accepted GROUP BY outcome"
+    """
+    from ledger.views import VIEWS
+
+    if views or query is None:
+        print_table(("view", "meaning"), [(view.name, view.doc) for view in VIEWS])
+        return
+    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+        answer = questions.ask_user(query)
+        rows = [tuple(row.values()) for row in answer.to_pylist()] if answer.num_columns else []
+        if as_json:
+            print_json({"cut": str(questions.cut), "columns": answer.column_names, "rows": rows})
+        else:
+            print_table(answer.column_names, rows, cut=str(questions.cut))

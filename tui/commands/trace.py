@@ -1,0 +1,101 @@
+"""`lap trace`: the tree from a reward to its gates, percentiles, calibration and raw timings, computed again."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from consumers.audit import TestTrace, Trace, trace
+from tui.output import at_option, json_option, ledger_option, print_json
+from tui.session import asking
+from tui.settings import read_settings
+
+
+@click.command()
+@click.argument("reward_id")
+@ledger_option
+@at_option
+@json_option
+def command(reward_id: str, ledger: str | None, at: str | None, as_json: bool) -> None:
+    """Follow a reward down to raw timings and compute it again from them. Exit code 1 when it does not agree.
+
+    REWARD_ID may be shortened to its first digits.
+
+    \b
+    Example:
+      lap trace 3f2a91c0
+    """
+    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+        found = trace(questions.ledger, questions, reward_id)
+    if as_json:
+        print_json({"cut": found.reward["cut"], **asdict(found)})
+    else:
+        Console(highlight=False, width=None if Console().is_terminal else 150).print(_tree(found))
+    if found.differences:
+        raise click.exceptions.Exit(1)
+
+
+def _tree(found: Trace) -> Tree:
+    reward = found.reward
+    root = Tree(Text(f"reward {reward['value']:+g}  {reward['reward_id']}", style="bold"))
+    root.add(Text(f"program {reward['program_id']} (labelled {found.program['label'] or 'nothing'})"))
+    root.add(
+        Text(f"criterion {found.criterion['name']} {reward['criterion_hash'][:12]}  {found.criterion['canonical']}")
+    )
+    root.add(Text(_calibration(found.calibration)))
+    gates = root.add(Text("gates"))
+    gates.add(Text(f"c = {int(reward['c'])}  correct" if reward["c"] else f"c = 0  {found.reason}"))
+    gates.add(Text(_quality(reward)))
+    tests = root.add(Text(f"tests, against a pool of {reward['pool_size']} references"))
+    for test in found.tests:
+        _test(tests, test)
+    root.add(Text(f"evidence {reward['evidence_digest']}  kernel {reward['kernel']}"))
+    root.add(Text(f"cut {reward['cut']}"))
+    root.add(_agreement(found))
+    return root
+
+
+def _calibration(row: Any) -> str:
+    if row is None:
+        return "calibration none: all timings are of this campaign"
+    return (
+        f"calibration {row['calibration_id'][:12]}: fresh = {row['a']:.4f} * stored {row['b_ns'] / 1e6:+.2f} ms, "
+        f"from campaign {row['source_campaign']}"
+    )
+
+
+def _quality(reward: Any) -> str:
+    if not reward["q_denominator"]:
+        return f"g = {int(reward['g'])}  no rank"
+    q = reward["q_numerator"] / reward["q_denominator"]
+    return f"g = {int(reward['g'])}  q = {reward['q_numerator']}/{reward['q_denominator']} = {q:.4f}"
+
+
+def _test(tree: Tree, test: TestTrace) -> None:
+    name = test.test_id.split("/", 1)[1]
+    rank = "not ranked" if test.percentile is None else f"percentile {test.percentile:.1f}"
+    branch = tree.add(
+        Text(f"{name}  {test.outcome}  {test.duration_ns / 1e6:.2f} ms  {rank}  {_detail(test)}".rstrip())
+    )
+    for timing in test.timings:
+        kind = "warm-up" if timing["warmup"] else "timing"
+        branch.add(
+            Text(
+                f"{kind} {timing['repetition']}: wall {timing['wall_ns']} ns, user {timing['user_ns']} ns, "
+                f"system {timing['system_ns']} ns, {timing['peak_memory_bytes'] >> 20} MiB, "
+                f"slot {timing['slot']} beside {timing['neighbours']}, place {timing['place']}, {timing['isolation']}"
+            )
+        )
+
+
+def _detail(test: TestTrace) -> str:
+    return "" if test.outcome == "accepted" else "".join(c if c.isprintable() else " " for c in test.detail)
+
+
+def _agreement(found: Trace) -> Text:
+    if not found.differences:
+        return Text("computed again: the same reward, from the same timings", style="green")
+    return Text("computed again: DIFFERS: " + "; ".join(found.differences), style="red")

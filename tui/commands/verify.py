@@ -1,0 +1,55 @@
+"""`lap verify`: prove the ledger's bytes and compute every reward again."""
+
+from pathlib import Path
+
+import click
+
+from tui.output import json_option, ledger_option, print_json, progress, say
+from tui.session import asking
+from tui.settings import read_settings
+
+
+@click.command()
+@ledger_option
+@json_option
+def command(ledger: str | None, as_json: bool) -> None:
+    """Prove every stored byte and compute every reward again. Exit code 1 when anything is wrong.
+
+    \b
+    Example:
+      lap verify --json
+    """
+    prove(read_settings(ledger=ledger).ledger, as_json=as_json, with_rewards=True)
+
+
+def prove(root: Path, *, as_json: bool, with_rewards: bool) -> None:
+    """Prints what was proven; exits with 1 when a problem was found."""
+    from consumers.audit import verify_rewards
+    from ledger.proof import verify
+
+    with asking(root) as questions:
+        with progress("proving", 1) as bar:
+            task = bar.task_ids[0]
+            proof = verify(
+                questions.ledger,
+                lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+            )
+        problems, rewards = list(proof.problems), 0
+        if with_rewards and not problems:
+            total = questions.rows("SELECT count(*) AS n FROM reward")[0]["n"]
+            with progress("rewards", total) as bar:
+                rewards, wrong = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
+            problems += wrong
+        figures = {"frames": proof.frames, "events": proof.events, "segments": proof.segments, "blobs": proof.blobs}
+        found = {"cut": str(questions.cut), "head": proof.head, **figures, "rewards": rewards, "problems": problems}
+    if as_json:
+        print_json(found)
+    else:
+        for problem in problems:
+            click.echo(problem)
+        counted = ", ".join(f"{count} {name}" for name, count in {**figures, "rewards": rewards}.items())
+        say(f"{'FAILED' if problems else 'proven'}: {counted}; head {proof.head}; cut {found['cut']}")
+        if problems and with_rewards and not rewards:
+            say("rewards were not computed again: mend the ledger first")
+    if problems:
+        raise click.exceptions.Exit(1)

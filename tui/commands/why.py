@@ -1,0 +1,141 @@
+"""`lap why`: why a program got its verdict and reward, and the smallest change that would flip it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+from ledger.questions import Questions
+from replay.criteria import Criterion
+from replay.measurements import durations
+from replay.shell import load, pooled
+from replay.why import Explanation, explain
+from tui.criteria import criterion_options, read_criterion
+from tui.finding import find_program
+from tui.output import at_option, campaign_option, json_option, ledger_option, print_json
+from tui.session import asking
+from tui.settings import read_settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A criterion to explain a verdict under, and the reward that was assigned under it, where there is one."""
+
+    campaign: str | None
+    name: str
+    criterion: Criterion
+    reward: dict[str, Any] | None
+
+
+@click.command()
+@click.argument("program")
+@criterion_options
+@click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]")
+@campaign_option
+@ledger_option
+@at_option
+@json_option
+def command(
+    program: str,
+    word: str | None,
+    tau: str | None,
+    campaign: str | None,
+    ledger: str | None,
+    at: str | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Name the deciding test, the distance to the threshold, and the smallest change that flips the verdict.
+
+    PROGRAM is an id, the start of one, or [PROBLEM/]NAME. Without a criterion, those of its rewards are explained.
+
+    \b
+    Example:
+      lap why stonegame/table_lists --criterion top-30
+    """
+    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+        found = find_program(questions, program)
+        rewards = _rewards(questions, found["program_id"], campaign)
+        overrides = {**flags, "tau": tau}
+        if word is None and not any(overrides.values()) and rewards:
+            asked = [_Question(r["campaign_id"], r["name"], _criterion(questions, r), r) for r in rewards]
+        else:
+            asked = [_Question(campaign, *read_criterion(word, overrides), reward=None)]
+        told = [_explain(questions, found["program_id"], question) for question in asked]
+        cut = str(questions.cut)
+    if as_json:
+        print_json({"cut": cut, "program": found, "explanations": told})
+        return
+    click.echo(f"{found['program_id']}  ({found['maker']}, labelled {found['label'] or 'nothing'})")
+    for one in told:
+        _show(one)
+    click.echo(f"cut {cut}")
+
+
+def _rewards(questions: Questions, program: str, campaign: str | None) -> list[dict[str, Any]]:
+    return questions.rows(
+        "SELECT r.*, c.name FROM reward r JOIN criterion c USING (criterion_hash) "
+        "WHERE program_id = $program AND coalesce($campaign, campaign_id) = campaign_id ORDER BY campaign_id, c.name",
+        program=program,
+        campaign=campaign,
+    )
+
+
+def _criterion(questions: Questions, row: dict[str, Any]) -> Criterion:
+    from consumers.audit import criterion_of
+
+    return criterion_of(questions, row["criterion_hash"])
+
+
+def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, Any]:
+    from consumers.calibrator import find_calibration, stored_calibration
+
+    criterion, reward = asked.criterion, asked.reward
+    snapshot = load(questions, asked.campaign)
+    calibration = (
+        stored_calibration(questions, reward["calibration_id"])
+        if reward and reward["calibration_id"]
+        else find_calibration(questions, snapshot.name, criterion)
+    )
+    problem = program.rsplit("/", 1)[0]
+    (m,) = [pooled(one, calibration) for one in snapshot.problems if one.problem == problem]
+    explanation = explain(m, criterion, program)
+    test = explanation.deciding_test
+    measured = int(durations(m, criterion)[m.row(program), m.tests.ids.index(test)]) if test else None
+    return {
+        "campaign": snapshot.name,
+        "criterion": asked.name,
+        "tau": criterion.tau,
+        "reward": reward and {"id": reward["reward_id"], "value": reward["value"]},
+        "deciding_test_ns": measured if measured is not None and measured >= 0 else None,
+        **_plain(explanation),
+    }
+
+
+def _plain(explanation: Explanation) -> dict[str, Any]:
+    plain = {key: value for key, value in asdict(explanation).items() if key not in ("problem", "program")}
+    for key in ("q_lo", "q_hi", "distance_q", "factor"):
+        plain[key] = None if plain[key] is None else float(plain[key])
+    plain["status"] = explanation.status.name.lower()
+    return plain
+
+
+def _show(one: dict[str, Any]) -> None:
+    reward = f", reward {one['reward']['value']:+g}" if one["reward"] else ""
+    click.echo(f"\n{one['criterion']} in campaign {one['campaign']}: {one['status']}{reward}")
+    click.echo(f"  reason         {one['reason'] or 'correct, and within the threshold'}")
+    if one["deciding_test"]:
+        took = f"  ({one['deciding_test_ns'] / 1e6:.1f} ms)" if one["deciding_test_ns"] is not None else ""
+        click.echo(f"  deciding test  {one['deciding_test']}{took}")
+    if one["q_lo"] is not None:
+        click.echo(f"  quality q      {one['q_lo']:.4f} of {float(one['tau']) / 100:g} allowed" + _distance(one))
+    click.echo(f"  what flips it  {one['note']}")
+    if one["reward"]:
+        click.echo(f"  every timing   lap trace {one['reward']['id'][:16]}")
+
+
+def _distance(one: dict[str, Any]) -> str:
+    if one["distance_q"] is None:
+        return ""
+    points = "" if one["distance_points"] is None else f", {one['distance_points']:+.1f} percentile points"
+    return f"  (distance {one['distance_q']:+.4f}{points})"

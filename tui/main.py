@@ -1,0 +1,109 @@
+"""The entry point `lap`: finds the command's module, runs it, and turns every failure into one line and an exit code.
+
+Commands are loaded only when they are called: `lap --help` imports no database, no arrays and no terminal toolkit.
+"""
+
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ledger.errors import LapError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("tui.commands.demo", "Run the main job on four problems of the corpus, start to finish."),
+    "ledger": ("tui.commands.ledger", "Make, inspect, seal and verify a ledger."),
+    "corpus": ("tui.commands.corpus", "Import problem packages; decide on labels and filters after a run."),
+    "problems": ("tui.commands.problems", "List problems with their programs, tests and duration spread."),
+    "run": ("tui.commands.run", "Run programs on tests in the sandbox; interrupt and resume as you like."),
+    "calibrate": ("tui.commands.calibrate", "Map one campaign's stored reference durations into another's state."),
+    "replay": ("tui.commands.replay", "Ask stored results a question: p_tau and pass@k under any criterion."),
+    "reward": ("tui.commands.reward", "Assign rewards under a criterion, as events."),
+    "trace": ("tui.commands.trace", "Follow a reward down to raw timings, and compute it again."),
+    "verify": ("tui.commands.verify", "Prove the ledger, and compute every reward again."),
+    "why": ("tui.commands.why", "Say why a program passed or failed, and what would flip it."),
+    "sql": ("tui.commands.sql", "Run a read-only SELECT over the documented views."),
+    "config": ("tui.commands.config", "Show each setting and where it comes from."),
+    "tui": ("tui.commands.screen", "Open the terminal screens."),
+    "doctor": ("tui.commands.doctor", "Check this machine: sandbox, disk, packages."),
+    "docs": ("tui.commands.docs", "Write the reference pages that are generated from the code."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of the main job."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command's own click object, loaded now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands from the table, so that help loads none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="lapledger", prog_name="lap")
+def lap() -> None:
+    """An event-sourced experiment ledger with replayable evaluation, for people who train models to write fast code.
+
+    \b
+    Example:
+      lap ledger init
+      lap corpus import corpus/stonegame
+      lap run --limit 2
+      lap replay --tau 100 --tau 30
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs `lap` and exits: 0 when all went well, 2 for the user's mistake, 1 for ours, 130 after Ctrl-C."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of one call of `lap`; failures are told in one line on stderr."""
+    try:
+        code = lap.main(args=None if arguments is None else list(arguments), prog_name="lap", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        place = context.command_path if context else "lap"
+        return _tell(f"{error.format_message().rstrip('.')}; see `{place} --help`", error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _tell("interrupted; run the same command again to go on", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # a closed pager is no mistake
+        return 0
+    except LapError as error:
+        return _tell(str(error), error.exit_code)
+    except Exception as error:  # noqa: BLE001  (the last line of defence: one line, never a traceback)
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    if type(error).__name__ == "ReplayError":  # its module imports numpy, which `lap --help` must not
+        return _tell(str(error), 2)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _tell("the disk is full; free some space and run the command again, nothing was half-written", 2)
+    if os.environ.get("LAP_DEBUG"):
+        raise error
+    return _tell(f"internal error: {type(error).__name__}: {error}; set LAP_DEBUG=1 to see where", 1)
+
+
+def _tell(message: str, code: int) -> int:
+    click.echo(f"lap: {' '.join(message.split())}", err=True)
+    return code

@@ -1,0 +1,79 @@
+"""What a command shows: tables or JSON on stdout, talk and progress on stderr.
+
+Every output names the cut it was computed at. Text from programs and packages is printed as text, never as markup.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+ledger_option = click.option(
+    "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"
+)
+at_option = click.option(
+    "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+campaign_option = click.option("--campaign", default=None, metavar="ID", help="Which campaign, when there are several.")
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on stdout, keys in the given order."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", cut: str = "") -> None:
+    """A table on stdout, numbers flush right, with the cut below it."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for place, name in enumerate(columns):
+        numeric = all(isinstance(row[place], int | float) or row[place] in ("", "-") for row in rows)
+        table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_word(value)) for value in row))
+    console = _console()
+    console.print(table)
+    if cut:
+        console.print(Text(f"cut {cut}", style="dim"), soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """One line of talk on stderr."""
+    click.echo(message, err=True)
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+    return "-" if value is None else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=160)
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Progress]:
+    """A progress bar on stderr with one task; nothing is drawn when stderr is no terminal."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+        disable=not Console(stderr=True).is_terminal,
+    )
+    bar.add_task(label, total=total, note="")
+    with bar:
+        yield bar
