@@ -52,7 +52,8 @@ def find_calibration(
     if not usable:
         reason = f"; the stored fit was refused: {rows[0]['refused']}" if rows else ""
         raise UserError(
-            f"no usable calibration into campaign {target!r}{reason}; fit one with `lap calibrate --from CAMPAIGN`"
+            f"no usable calibration into campaign {target!r}{reason}; "
+            f"fit one with `lap calibrate --from ID --to {target}`"
         )
     if len(usable) > 1:
         sources = ", ".join(row["source_campaign"] for row in usable)
@@ -84,6 +85,8 @@ def _fit(row: Mapping[str, Any]) -> AffineFit:
         r2=number("r2"),
         error=number("error_map"),
         error_unmapped=number("error_none"),
+        shift_points=number("points_map"),
+        shift_points_unmapped=number("points_none"),
         spearman_before=number("spearman_before"),
         spearman_after=number("spearman_after"),
         clock=row["clock"],
@@ -124,6 +127,8 @@ def _plain(fit: AffineFit, stored: Snapshot, fresh: Snapshot, criterion: Criteri
         r2=_known(fit.r2),
         error_map=_known(fit.error),
         error_none=_known(fit.error_unmapped),
+        points_map=_known(fit.shift_points),
+        points_none=_known(fit.shift_points_unmapped),
         spearman_before=_known(fit.spearman_before),
         spearman_after=_known(fit.spearman_after),
         refused=fit.refused,

@@ -24,6 +24,9 @@ from replay.rewards import reward
 KERNEL = "1.0.0"
 """Semantic version of the replay kernel; part of every derived id, raised when a verdict could change."""
 
+MAIN = "main"
+"""The campaign that is meant when several are stored and none is named."""
+
 _OUTCOMES = {
     "accepted": Outcome.OK,
     "wrong_answer": Outcome.WRONG_ANSWER,
@@ -60,13 +63,13 @@ class Calibration:
 
 
 def find_campaign(questions: Questions, name: str | None) -> Mapping[str, Any]:
-    """The campaign of that id, or the only one when `name` is None; UserError otherwise."""
+    """The campaign of that id; without a name the only one, or the one called `main`. UserError otherwise."""
     found = questions.rows("SELECT * FROM campaign ORDER BY campaign_id")
     known = ", ".join(row["campaign_id"] for row in found) or "none"
     if name is None and len(found) == 1:
         return found[0]
     for row in found:
-        if row["campaign_id"] == name:
+        if row["campaign_id"] == (name or MAIN):
             return row
     if not found:
         raise UserError("the ledger holds no campaign at this cut; run the programs with `lap run`")

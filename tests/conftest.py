@@ -1,9 +1,14 @@
-"""What all tests share: the profile of the property tests, and where third-party data lies."""
+"""What all tests share: the property tests' profile, where third-party data lies, one run of the demo."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).with_name("tui")))  # `lap` and `packages`, for tests of other rooms too
+
+from lap import well
 
 settings.register_profile("lap", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("lap")
@@ -17,3 +22,11 @@ def real_data() -> Path:
     if not REAL_DATA.is_dir():
         pytest.skip(f"third-party data is not at hand in {REAL_DATA}")
     return REAL_DATA
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ledger that `lap demo --into demo` made; for reading only, as all tests share it."""
+    folder = tmp_path_factory.mktemp("demonstration")
+    well("demo", "--into", "demo", cwd=folder)
+    return folder / "demo"

@@ -8,20 +8,34 @@ from typing import Any, TypeVar
 import click
 
 from ledger.errors import UserError
-from replay.criteria import PRESETS, Criterion, preset
+from replay.criteria import PRESETS, Criterion, describe, preset
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FLAGS = ("reading", "correctness", "timeouts", "timeout_ms", "clock", "estimator", "startup", "calibration", "missing")
+FLAGS = (
+    "reading",
+    "correctness",
+    "timeouts",
+    "timeout_ms",
+    "clock",
+    "estimator",
+    "startup",
+    "calibration",
+    "min_references",
+    "missing",
+    "reward",
+)
+"""The keys of a criterion that have a flag of their own; tau is taken by each command in its own way."""
 
 
 def criterion_options(function: F) -> F:
-    """Adds --criterion and one flag for each of its fields but tau, which commands take in their own way."""
+    """Adds --criterion and one flag for each of its keys but tau."""
+    fields = {field.name: field for field in describe()}
     for name in reversed(FLAGS):
-        kind = click.INT if name == "timeout_ms" else click.STRING
-        option = click.option(f"--{name.replace('_', '-')}", name, type=kind, default=None, metavar=name.upper())
-        function = option(function)
-    text = f"A TOML file or a preset: {', '.join(PRESETS)}."
+        kind = click.INT if name in ("timeout_ms", "min_references") else click.STRING
+        flag, metavar = f"--{name.replace('_', '-')}", fields[name].allowed if kind is click.STRING else "N"
+        function = click.option(flag, name, type=kind, default=None, metavar=metavar.replace(" ", ""))(function)
+    text = f"A TOML file or a preset: {', '.join(PRESETS)}. Flags override single keys: docs/criteria.md."
     return click.option("--criterion", "word", default=None, metavar="NAME|FILE", help=text)(function)
 
 
@@ -31,6 +45,8 @@ def read_criterion(word: str | None, overrides: Mapping[str, Any]) -> tuple[str,
     given = {key: value for key, value in overrides.items() if value is not None}
     if not given:
         return name, criterion
+    if word is None and set(given) == {"tau"}:
+        return f"p_{given['tau']}", replace(criterion, **given)
     return f"{name}+{'+'.join(f'{key}={value}' for key, value in sorted(given.items()))}", replace(criterion, **given)
 
 

@@ -21,7 +21,7 @@ at_option = click.option(
     "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-campaign_option = click.option("--campaign", default=None, metavar="ID", help="Which campaign, when there are several.")
+campaign_option = click.option("--campaign", default=None, metavar="ID", help="[default: the only one, else `main`]")
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -192,10 +192,11 @@ def _start(
 
 def _watch(worker: Worker, open_: Writing, total: int) -> bool:
     """Shows progress and admits outcomes until the worker ends; True when Ctrl-C ended it early."""
-    interrupted = False
+    interrupted, ended = False, False
     with progress("running", total) as bar:
-        while not worker.wait(0.5):
+        while not ended:
             try:
+                ended = worker.wait(0.5)
                 open_.admit()
                 bar.update(bar.task_ids[0], completed=worker.progress.finished, note=_note(worker))
             except KeyboardInterrupt:
@@ -204,7 +205,6 @@ def _watch(worker: Worker, open_: Writing, total: int) -> bool:
                 interrupted = True
                 worker.stop()
                 say("finishing the programs that run now; press Ctrl-C again to drop them")
-        bar.update(bar.task_ids[0], completed=worker.progress.finished, note=_note(worker))
     if worker.failure is not None:
         raise worker.failure
     return interrupted

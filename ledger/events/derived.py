@@ -40,6 +40,8 @@ class CalibrationFitted:
     r2: Annotated[float | None, "leave-one-problem-out R squared"]
     error_map: Annotated[float | None, "median relative error out of fold, with the map"]
     error_none: Annotated[float | None, "the same with no map"]
+    points_map: Annotated[float | None, "mean move of a program's percentile out of fold, in points, with the map"]
+    points_none: Annotated[float | None, "the same with no map"]
     spearman_before: Annotated[float | None, "rank correlation of stored against fresh scores, unmapped"]
     spearman_after: Annotated[float | None, "the same, mapped out of fold"]
     refused: Annotated[str, "why the fit must not be used; empty when it may"]

@@ -89,7 +89,7 @@ def frames(ledger: Ledger, cut: Cut) -> Iterator[AdmittedFrame]:
 def declared_type(name: str, version: int) -> EventType:
     """The declared event type; UserError when there is none."""
     if (name, version) not in EVENTS:
-        raise UserError(f"no event type {name} version {version} is known; `lap events` lists them")
+        raise UserError(f"no event type {name} version {version} is known; docs/events.md lists them")
     return EVENTS[name, version]
 
 
@@ -152,7 +152,7 @@ def _check_columns(declared: EventType, names: Sequence[str]) -> None:
     known = {*(column.name for column in declared.columns), *PLACE}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UserError(f"{declared.name} version {declared.version} has no column {unknown[0]!r}; see `lap events`")
+        raise UserError(f"{declared.name} version {declared.version} has no column {unknown[0]!r}; see docs/events.md")
 
 
 def _tail(connection: Connection, scan: _Scan) -> pa.Table:

@@ -1,4 +1,4 @@
-"""How frames travel between processes: one small interface, with a local implementation and one over Kafka."""
+"""How frames travel between processes: one small interface and its local implementation."""
 
 from ledger.streams.base import Position, Stored, Stream
 

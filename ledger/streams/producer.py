@@ -3,10 +3,12 @@
 A producer is made once for a process; it is told its epoch and never makes up an id or reads a clock.
 """
 
+import threading
 import zlib
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from ledger.errors import Fault
 from ledger.events import PARTITIONS, EpochClosed, EpochOpened, Event, key_of, to_batch, type_of
 from ledger.frames import Link, Record, encode, genesis, make_frame
 from ledger.streams.base import Stream
@@ -20,13 +22,19 @@ def partition_of(stream: str, key: str) -> int:
 
 
 class Producer:
-    """Appends events in order, with gap-free sequences. Not for use by several threads at once."""
+    """Appends events in order, with gap-free sequences. Threads may share it.
+
+    After a failed append it takes no more: whether the records were stored is unknown, and other ones under the same
+    sequence would be a fork.
+    """
 
     def __init__(self, stream: Stream, epoch: str, label: str, release: str) -> None:
         """Opens the epoch with a fact on the stream."""
         self._stream = stream
         self.epoch = epoch
         self._links: dict[tuple[str, int], tuple[int, str]] = {}
+        self._lock = threading.Lock()
+        self._failed = False
         self.append([EpochOpened(epoch=epoch, label=label, release=release)])
 
     @property
@@ -39,13 +47,19 @@ class Producer:
 
         All frames of one partition travel in one append, in the given order: what belongs together arrives together.
         """
-        routed = [(self._route(event), event) for event in events]
-        for (stream, partition), group in groupby(sorted(routed, key=lambda pair: pair[0]), key=lambda pair: pair[0]):
-            self._append_partition(stream, partition, [event for _, event in group])
+        routed = sorted(((self._route(event), event) for event in events), key=lambda pair: pair[0])
+        with self._lock:
+            if self._failed:
+                raise Fault(f"producer {self.epoch} failed before and takes no more; start the command again")
+            self._failed = True
+            for (stream, partition), group in groupby(routed, key=lambda pair: pair[0]):
+                self._append_partition(stream, partition, [event for _, event in group])
+            self._failed = False
 
     def close(self) -> None:
-        """Closes the epoch with a fact."""
-        self.append([EpochClosed(epoch=self.epoch, frames=self.frames + 1)])
+        """Closes the epoch with a fact; an epoch whose append failed stays open, which is the truth."""
+        if not self._failed:
+            self.append([EpochClosed(epoch=self.epoch, frames=self.frames + 1)])
 
     @staticmethod
     def _route(event: Event) -> tuple[str, int]:

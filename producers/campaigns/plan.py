@@ -1,7 +1,7 @@
 """The plan of a campaign: which program runs on which test, in which shuffled order. Pure: no clock, no I/O.
 
-The order is the order of SHA-256(seed, work id): reproducible for ever, on every platform, and independent of how the
-programs are listed.
+The order is that of SHA-256(seed, problem, program, test): reproducible for ever, on every platform, and independent
+of how the programs are listed.
 """
 
 import json

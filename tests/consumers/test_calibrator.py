@@ -159,9 +159,11 @@ def test_a_refused_fit_is_kept_but_never_used(tmp_path: Path) -> None:
 def test_two_services_are_not_compared(tmp_path: Path) -> None:
     """A map holds within one worker class."""
     other = fresh(service="cluster")
-    with closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(other))) as ledger:
-        with pytest.raises(UserError, match="ran on different services"):
-            fit(ledger, "epoch-1")
+    with (
+        closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(other))) as ledger,
+        pytest.raises(UserError, match="ran on different services"),
+    ):
+        fit(ledger, "epoch-1")
 
 
 def test_several_sources_must_be_named(ledger: Ledger) -> None:

@@ -39,6 +39,7 @@ def command(word: str | None, source: str, target: str, ledger: str | None, as_j
         ("b, ms", fitted.b_ns / 1e6, ""),
         ("leave-one-problem-out R squared", fitted.r2, ""),
         ("median relative error, out of fold", fitted.error_map, fitted.error_none),
+        ("percentile points moved, out of fold", fitted.points_map, fitted.points_none),
         ("Spearman of reference scores", fitted.spearman_after, fitted.spearman_before),
     ]
     title = f"{source} -> {target}: {fitted.pairs} pairs of {fitted.problems} problems, {fitted.clock} clock"

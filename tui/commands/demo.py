@@ -16,7 +16,7 @@ STRICT, OTHER = "top-50", "per-test-top-30"
 @click.command()
 @click.option("--into", default="demo", type=click.Path(), metavar="DIR", help="A new folder.  [default: demo]")
 def command(into: str) -> None:
-    """Run the main job: import, run, judge under two criteria, reward, trace, verify, and draw a picture.
+    """Run the main job: import, run, judge under two criteria, reward, trace, calibrate, verify, draw a picture.
 
     \b
     Example:
@@ -38,6 +38,8 @@ def command(into: str) -> None:
     _lap("reward", "--criterion", STRICT, *at)
     _lap("why", _slow_but_right(root), *at)
     _lap("trace", _a_reward(root), *at)
+    _lap("run", "--campaign", "recheck", "--references-only", "--every", "3", "--limit", LIMIT, "--slots", "2", *at)
+    _lap("calibrate", "--from", "main", "--to", "recheck", *at)
     _lap("ledger", "seal", *at)
     _lap("verify", *at)
     say(f"\nall of it is in {root}; open it with `lap tui --ledger {root}`, the picture is {root / 'curve.png'}")

@@ -1,9 +1,11 @@
 """`lap reward`: assign rewards under a criterion, as events."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from ledger.events import RewardAssigned
 from tui.criteria import criterion_options, read_criterion
 from tui.output import campaign_option, json_option, ledger_option, print_json, print_table, say
 from tui.session import writing
@@ -46,24 +48,21 @@ def command(
         finally:
             questions.close()
         done = assign(open_.ledger, open_.producer, criterion, name=name, campaign=chosen, calibration=calibration)
-    rows = [(r.reward_id[:16], r.program_id, r.value, r.pool_size) for r in done.new]
     say(
         f"{len(done.new)} rewards assigned under {name} ({criterion.hash[:12]}), {done.held} were held already, "
         f"{done.waiting} candidates are open or undecided"
     )
-    columns = ("reward", "program", "value", "references")
     if as_json:
-        print_json(
-            {
-                "cut": done.cut,
-                "criterion": criterion.hash,
-                "held": done.held,
-                "waiting": done.waiting,
-                "rewards": [
-                    dict(zip(("reward_id", *columns[1:]), (r.reward_id, *row[1:]), strict=True))
-                    for r, row in zip(done.new, rows, strict=True)
-                ],
-            }
-        )
+        rewards = [{"reward_id": r.reward_id, "program_id": r.program_id, "value": r.value} for r in done.new]
+        found = {"criterion": criterion.hash, "held": done.held, "waiting": done.waiting, "rewards": rewards}
+        print_json({"cut": done.cut, **found})
     else:
-        print_table(columns, rows, cut=done.cut)
+        print_table(("problem", "rewards", "+1", "-1"), _by_problem(done.new), cut=done.cut)
+        say('one reward: `lap why PROGRAM`; all of them: `lap sql "SELECT * FROM verdict"`')
+
+
+def _by_problem(rewards: Sequence[RewardAssigned]) -> list[tuple[str, int, int, int]]:
+    values: dict[str, list[float]] = {}
+    for reward in rewards:
+        values.setdefault(reward.problem_id, []).append(reward.value)
+    return [(problem, len(v), v.count(1.0), v.count(-1.0)) for problem, v in sorted(values.items())]

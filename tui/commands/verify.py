@@ -40,13 +40,23 @@ def prove(root: Path, *, as_json: bool, with_rewards: bool) -> None:
             with progress("rewards", total) as bar:
                 rewards, wrong = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
             problems += wrong
+        notes = list(proof.notes)
         figures = {"frames": proof.frames, "events": proof.events, "segments": proof.segments, "blobs": proof.blobs}
-        found = {"cut": str(questions.cut), "head": proof.head, **figures, "rewards": rewards, "problems": problems}
+        found = {
+            "cut": str(questions.cut),
+            "head": proof.head,
+            **figures,
+            "rewards": rewards,
+            "problems": problems,
+            "notes": notes,
+        }
     if as_json:
         print_json(found)
     else:
         for problem in problems:
             click.echo(problem)
+        for note in notes:
+            say(f"note: {note}")
         counted = ", ".join(f"{count} {name}" for name, count in {**figures, "rewards": rewards}.items())
         say(f"{'FAILED' if problems else 'proven'}: {counted}; head {proof.head}; cut {found['cut']}")
         if problems and with_rewards and not rewards:
