@@ -27,6 +27,8 @@ from tui.settings import Settings
 STARTUP_RUNS = 21
 TYPICAL_RUN_NS = 300_000_000
 OVERHEAD_NS = 30_000_000
+TELL_SECONDS = 15
+"""How often progress is told in words where no bar can be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +195,16 @@ def _start(
 def _watch(worker: Worker, open_: Writing, total: int) -> bool:
     """Shows progress and admits outcomes until the worker ends; True when Ctrl-C ended it early."""
     interrupted, ended = False, False
+    told = time.monotonic()
     with progress("running", total) as bar:
         while not ended:
             try:
                 ended = worker.wait(0.5)
                 open_.admit()
                 bar.update(bar.task_ids[0], completed=worker.progress.finished, note=_note(worker))
+                if bar.disable and time.monotonic() - told > TELL_SECONDS:
+                    told = time.monotonic()
+                    say(f"{worker.progress.finished} of {total} done: {_note(worker)}")
             except KeyboardInterrupt:
                 if interrupted:
                     raise
