@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).with_name("tui")))  # `lap` and `packages`, for tests of other rooms too
 
-from lap import well
+from lap import lap
 
 settings.register_profile("lap", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("lap")
@@ -28,5 +28,7 @@ def real_data() -> Path:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ledger that `lap demo --into demo` made; for reading only, as all tests share it."""
     folder = tmp_path_factory.mktemp("demonstration")
-    well("demo", "--into", "demo", cwd=folder)
+    done = lap("demo", "--into", "demo", cwd=folder)
+    if done.code:
+        pytest.fail(f"lap demo ended with {done.code}: {done.err[-600:]}", pytrace=False)
     return folder / "demo"

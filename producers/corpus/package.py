@@ -4,6 +4,7 @@ The format is that of icpc.io/problem-package-format (legacy and 2023-07): probl
 data/sample and data/secret, Python programs below submissions/LABEL. A package is read completely or refused.
 """
 
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from producers.corpus.settings import read_grading, read_limit, read_settings
 _PARTS = ("problem.yaml", ".timelimit", "problem_statement", "statement", "submissions", "output_validator")
 _DATA = ("data/testdata.yaml", "data/sample", "data/secret")
 _STATEMENT = re.compile(r"(problem_statement|statement)/problem(\.\w+)?\.(md|tex)")
+_TEXT_LINK = re.compile(rb"(?:\.\./)+[\w./-]{1,200}\.(?:in|ans)")
+MAX_LINKS = 8
 _TEX_TITLE = re.compile(r"\\problemname\{([^{}\n]+)\}")
 
 
@@ -176,10 +179,27 @@ def _tests(files: Files) -> tuple[PackageTest, ...]:
         )
     if not inputs:
         raise UserError(f"{files.where('data')}: no tests; put NAME.in and NAME.ans into data/sample or data/secret")
-    return tuple(_test(files, path) for path in sorted(inputs, key=lambda path: path.parts))
+    known = frozenset(files.paths)
+    return tuple(_test(files, path, known) for path in sorted(inputs, key=lambda path: path.parts))
 
 
-def _test(files: Files, path: PurePosixPath) -> PackageTest:
+def _content(files: Files, path: str, known: frozenset[str]) -> bytes:
+    """The bytes of a test file, links that a checkout wrote as plain text followed within the package.
+
+    Git does so where symbolic links are off: the file then holds nothing but the relative path of another test file.
+    """
+    data, start = files.read(path), path
+    for _ in range(MAX_LINKS):
+        if not _TEXT_LINK.fullmatch(data):
+            return data
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), data.decode()))
+        if target not in known:
+            raise UserError(f"{files.where(start)}: a link to {target}, which is not there; add that file")
+        path, data = target, files.read(target)
+    raise UserError(f"{files.where(start)}: links that lead on and on; put the test's text there")
+
+
+def _test(files: Files, path: PurePosixPath, known: frozenset[str]) -> PackageTest:
     group = path.parent.relative_to("data").as_posix()
     added = f"{group}/".startswith("secret/optimization/")
     timed = group.split("/")[0] == "secret" and not f"{group}/".startswith("secret/correctness/")
@@ -189,8 +209,8 @@ def _test(files: Files, path: PurePosixPath) -> PackageTest:
         original=not added,
         correctness=not added,
         optimization=timed,
-        input=files.read(f"{path}.in"),
-        answer=files.read(f"{path}.ans"),
+        input=_content(files, f"{path}.in", known),
+        answer=_content(files, f"{path}.ans", known),
     )
 
 

@@ -403,3 +403,29 @@ class TestRealPackages:
         assert all((group["on_reject"], group["grader_flags"]) == ("break", "min") for group in groups.values())
         assert grading["secret"]["range"] == [0, 100]
         assert grading[""]["grader_flags"] == "ignore_sample"
+
+
+def test_a_link_written_as_text_is_followed(tmp_path: Path) -> None:
+    """Git without symbolic links writes `../group1/first.in` as the file's text: the test is the one it names."""
+    links = {
+        f"data/secret/{place}.{end}": f"../{target}.{end}"
+        for place, target in (("group2/again", "group1/first"), ("group3/third", "group2/again"))
+        for end in ("in", "ans")
+    }
+    first = {"data/secret/group1/first.in": "7 8\n", "data/secret/group1/first.ans": "15\n"}
+    tests = {test.path: (test.input, test.answer) for test in read_package(write(tmp_path, {**links, **first})).tests}
+    assert tests["secret/group2/again"] == tests["secret/group3/third"] == (b"7 8\n", b"15\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("../group9/none.in", "a link to data/secret/group9/none.in, which is not there"),
+        ("../group2/x.in", "on and on"),
+    ],
+)
+def test_a_link_written_as_text_that_leads_nowhere_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """A missing target and a circle: one line that names the first file."""
+    message = refusal(write(tmp_path, {"data/secret/group2/x.in": text, "data/secret/group2/x.ans": "1\n"}))
+    assert "data/secret/group2/x.in: " in message
+    assert said in message

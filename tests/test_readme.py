@@ -1,0 +1,123 @@
+"""Every command of the README is run as it stands there, in order, on a copy of the demo's ledger."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lap import environment, sql, well
+from packages import make_package
+from test_screens_command import terminal
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+BIN = Path(sys.executable).parent
+
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+LINES = [line for block in BLOCKS for line in block.replace("\\\n", " ").splitlines() if line and line[0] != "#"]
+LAP = [line for line in LINES if line.startswith("lap ")]
+MAKE = [line for line in LINES if line.startswith("make ")]
+SCREENS = sorted({*re.findall(r"`(lap tui .*?)`", README), *(line for line in LAP if line.startswith("lap tui"))})
+
+PROGRAM_ID = r"[a-z0-9-]+\.[0-9a-f]{12}/\w+\.[0-9a-f]{12}"
+SAYS = {
+    "lap verify": "proven",
+    "lap trace": "computed again: the same reward, from the same timings",
+    "lap why": "deciding test",
+    'lap sql "': "cut control=",
+    "lap sql --views": "execution",
+    "lap replay": "cut control=",
+    "lap run --campaign main": "nothing to run; 0 works left",
+}
+
+
+def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What `sh` makes of a line, with the environment's programs first on the path."""
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    kept = {name: value for name, value in environment(PATH=path).items() if not name.startswith("MAKE")}
+    return subprocess.run(["sh", "-c", line], cwd=cwd, env=kept, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory with a demo ledger of its own and the corpus, as in a checkout after `make demo`."""
+    there = tmp_path_factory.mktemp("reader")
+    shutil.copytree(demo, there / "demo")
+    (there / "corpus").symlink_to(ROOT / "corpus")
+    return there
+
+
+def test_every_line_is_a_command_that_is_run_here() -> None:
+    """Nothing stands in a shell block but `lap` and `make`, so that no line goes untested."""
+    assert LAP
+    assert sorted(LAP + MAKE) == sorted(LINES)
+    assert MAKE[0] == "make demo"
+
+
+@pytest.mark.parametrize("line", [line for line in LAP if line not in SCREENS])
+def test_a_command_works_as_it_stands(folder: Path, line: str) -> None:
+    """Exit code 0, something to read, no traceback, and the words that the README promises."""
+    done = shell(line, folder)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert said.strip()
+    assert "Traceback" not in said
+    assert all(words in said for start, words in SAYS.items() if line.startswith(start)), said
+
+
+@pytest.mark.parametrize("line", SCREENS)
+def test_the_screens_open_and_quit(folder: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`lap tui` draws the demo's campaign in a real terminal, and q ends it with exit code 0."""
+    monkeypatch.chdir(folder)
+    with terminal(*shlex.split(line)[2:]) as screen:
+        screen.read_until(b"main")
+        screen.write(b"q")
+        assert screen.ended() == (0, True)
+
+
+def test_programs_that_the_readme_shows_are_the_demo_s(demo: Path) -> None:
+    """Ids are digests of the committed corpus: each one in the text is a program of the demo's ledger."""
+    known = {row[0] for row in sql(demo, "SELECT program_id FROM program")}
+    assert set(re.findall(PROGRAM_ID, README)) <= known
+
+
+def test_links_lead_to_files() -> None:
+    """Every relative link and picture of the README is there."""
+    links = [link.partition("#")[0] for link in re.findall(r"\]\((?!https?:)([^)]+)\)", README)]
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_make_targets_are_those_of_the_makefile() -> None:
+    """`make X` in the README, in a block or in a sentence, is a documented target; CI runs `make test`."""
+    targets = set(re.findall(r"^([a-z-]+):.*##", MAKEFILE, re.MULTILINE))
+    named = {line.split()[1] for line in MAKE} | set(re.findall(r"`make ([a-z-]+)`", README))
+    assert named <= targets
+    assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def test_make_demo_is_the_demo_that_these_tests_ran() -> None:
+    """Its recipe is `lap demo --into demo`; `make install` has a recipe too, shown without running it."""
+    assert make("-n", "-o", ".venv/.core", "demo").splitlines() == [f"{BIN}/lap demo --into demo"]
+    assert "installed" in make("-n", "install")
+
+
+def test_make_corpus_run_takes_packages_to_an_answer(tmp_path: Path) -> None:
+    """The recipe that runs the whole corpus, here on one small package: 25 outcomes, and p_tau from them."""
+    make_package(tmp_path / "tiny" / "sums")
+    root = tmp_path / "ledger"
+    said = make("-o", ".venv/.core", f"CORPUS={tmp_path / 'tiny'}", f"CORPUS_DIR={root}", "corpus-run")
+    assert "p_10" in said
+    assert sql(root, "SELECT count(*) FROM execution WHERE accepted") == [[25]]
+    assert well("verify", "--ledger", root, "--json").json["problems"] == []
+
+
+def make(*words: str) -> str:
+    """What a call of `make` in the checkout prints; it must end well, and uses the environment of the tests."""
+    done = shell(shlex.join(["make", "--no-print-directory", f"BIN={BIN}", *words]), ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,0 +1,49 @@
+"""What a command loads: help loads nothing heavy, and commands that read load no table definitions and no terminal."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lap import environment, sql
+
+HEAVY = ("duckdb", "sqlmodel", "scipy", "numba", "textual", "pyarrow", "numpy", "sqlalchemy", "matplotlib", "alembic")
+NOT_TO_READ = ("sqlmodel", "alembic", "scipy.stats", "statsmodels", "textual", "matplotlib")
+
+TELL = """
+import contextlib, io, sys
+from tui.main import run
+words, watched = sys.argv[1].split("\\n"), sys.argv[2].split()
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as told:
+    code = run(words)
+assert code == 0, told.getvalue()
+print(*[name for name in watched if name in sys.modules])
+"""
+
+
+def loaded(words: list[str], watched: tuple[str, ...]) -> list[str]:
+    """Which of the watched modules a call of `lap` has loaded when it ends; the call must end well."""
+    command = [sys.executable, "-c", TELL, "\n".join(words), " ".join(watched)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_the_test_sees_what_is_loaded(demo: Path) -> None:
+    """`lap sql` asks DuckDB, so that duckdb and pyarrow are seen here."""
+    assert {"duckdb", "pyarrow"} <= set(loaded(["sql", "SELECT 1 AS one", "--ledger", str(demo)], HEAVY))
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_help_loads_nothing_heavy(words: list[str]) -> None:
+    """No database, no arrays, no terminal toolkit for the list of commands."""
+    assert loaded(words, HEAVY) == []
+
+
+@pytest.mark.parametrize("command", ["replay", "sql", "why", "trace", "problems"])
+def test_commands_that_read_load_only_what_they_need(demo: Path, command: str) -> None:
+    """No SQL tables, no migrations, no distributions of scipy, no screens and no plots to read a ledger."""
+    program = sql(demo, "SELECT program_id FROM reward ORDER BY program_id LIMIT 1")[0][0]
+    reward = sql(demo, "SELECT reward_id FROM reward ORDER BY reward_id LIMIT 1")[0][0]
+    more = {"why": [program], "sql": ["SELECT count(*) AS n FROM timing"], "trace": [reward], "replay": ["--tau", "30"]}
+    assert loaded([command, *more.get(command, []), "--ledger", str(demo)], NOT_TO_READ) == []

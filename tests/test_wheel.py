@@ -1,0 +1,123 @@
+"""The wheel: installed far from the checkout it makes a ledger, finds the demo's problems, runs and replays.
+
+An audit hook in the new environment notes every file that Python opens or lists inside the checkout.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lap import environment
+from packages import make_package
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("ledger", "producers", "consumers", "replay", "tui", "migrations")
+
+WATCH = """
+import os, sys
+
+def watch(event, arguments):
+    if event not in ("open", "os.listdir", "os.scandir", "sqlite3.connect") or not arguments:
+        return
+    path = arguments[0]
+    path = os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes)) else ""
+    if path.startswith({root!r}) and not path.startswith({shared!r}):
+        os.write(notes, (path + chr(10)).encode())
+
+notes = os.open({notes!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND) if os.access({folder!r}, os.W_OK) else 2
+sys.addaudithook(watch)
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A virtual environment that holds the wheel."""
+
+    venv: Path
+    notes: Path
+
+    def call(self, *words: object, cwd: Path) -> str:
+        """Standard output of a program of the environment's bin, which must end well."""
+        program, *arguments = (str(word) for word in words)
+        command = [str(self.venv / "bin" / program), *arguments]
+        done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{program} {' '.join(arguments)}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel, built and installed by uv; its dependencies are shared with the environment of the tests."""
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if uv is None:
+        pytest.skip("uv builds the wheel, and is not at hand; `make test` installs it")
+    folder = tmp_path_factory.mktemp("wheel")
+    made = Installed(folder / "venv", folder / "notes.txt")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made.venv], check=True)
+    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT], cwd=folder, check=True)
+    (wheel,) = folder.glob("*.whl")
+    install = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", made.venv / "bin" / "python"]
+    subprocess.run([*install, wheel], cwd=folder, check=True)
+    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    shared = sysconfig.get_path("purelib")
+    (packages / "shared.pth").write_text(f"{shared}\n")
+    watch = WATCH.format(root=f"{ROOT}/", shared=f"{sys.prefix}/", notes=str(made.notes), folder=str(folder))
+    (packages / "sitecustomize.py").write_text(watch)
+    return made
+
+
+def test_the_watch_sees_a_file_of_the_checkout(installed: Installed, tmp_path: Path) -> None:
+    """The hook that the other tests rely on: one opened file is one line."""
+    before = _noted(installed)
+    installed.call("python", "-c", f"open({str(ROOT / 'pyproject.toml')!r}).close()", cwd=tmp_path)
+    assert _noted(installed) == [*before, str(ROOT / "pyproject.toml")]
+
+
+def test_every_room_comes_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
+    """Each package's file lies in the new environment, and the command states the wheel's version."""
+    code = f"import importlib; print(*[importlib.import_module(n).__file__ for n in {ROOMS!r}], sep='\\n')"
+    places = installed.call("python", "-c", code, cwd=tmp_path).splitlines()
+    assert len(places) == len(ROOMS)
+    assert all(Path(place).is_relative_to(installed.venv) for place in places), places
+    version = installed.call(
+        "python", "-c", "import importlib.metadata as m; print(m.version('lapledger'))", cwd=tmp_path
+    )
+    assert installed.call("lap", "--version", cwd=tmp_path).strip().endswith(version.strip())
+
+
+def test_the_demo_s_problems_lie_in_the_wheel(installed: Installed, tmp_path: Path) -> None:
+    """Every file of the four problems is there, byte for byte as in the checkout."""
+    code = "from tui.commands.demo import *; print(demo_corpus()); print(*PROBLEMS)"
+    folder, slugs = installed.call("python", "-c", code, cwd=tmp_path).splitlines()
+    assert Path(folder).is_relative_to(installed.venv)
+    for slug in slugs.split():
+        assert _files(Path(folder) / slug) == _files(ROOT / "corpus" / slug)
+
+
+def test_the_main_job_works_far_from_the_checkout(installed: Installed, tmp_path: Path) -> None:
+    """Init, import of a demo problem, run of a small package, replay; no file of the checkout is read."""
+    before = _noted(installed)
+    code = "from tui.commands.demo import *; print(demo_corpus() / PROBLEMS[0])"
+    problem = installed.call("python", "-c", code, cwd=tmp_path).strip()
+    installed.call("lap", "ledger", "init", cwd=tmp_path)
+    assert "slidingmax" in installed.call("lap", "corpus", "import", problem, cwd=tmp_path)
+    installed.call("lap", "corpus", "import", make_package(tmp_path / "sums"), cwd=tmp_path)
+    installed.call("lap", "run", "sums", "--campaign", "main", cwd=tmp_path)
+    rows = installed.call("lap", "sql", "SELECT count(*) AS n FROM execution WHERE accepted", "--json", cwd=tmp_path)
+    assert '"rows": [\n    [\n      25' in rows  # five programs on five tests
+    assert "pass@k" in installed.call("lap", "replay", "--tau", "100", cwd=tmp_path)
+    assert _noted(installed) == before
+
+
+def _noted(installed: Installed) -> list[str]:
+    return installed.notes.read_text().splitlines() if installed.notes.exists() else []
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
