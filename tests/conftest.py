@@ -1,13 +1,9 @@
 """What all tests share: the property tests' profile, where third-party data lies, one run of the demo."""
 
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-sys.path.insert(0, str(Path(__file__).with_name("tui")))  # `lap` and `packages`, for tests of other rooms too
-
 from lap import lap
 
 settings.register_profile("lap", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
