@@ -38,7 +38,8 @@ def command(into: str) -> None:
     _lap("reward", "--criterion", STRICT, *at)
     _lap("why", _slow_but_right(root), *at)
     _lap("trace", _a_reward(root), *at)
-    _lap("run", "--campaign", "recheck", "--references-only", "--every", "3", "--limit", LIMIT, "--slots", "2", *at)
+    recheck = ["--campaign", "recheck", "--references-only", "--every", "3"]
+    _lap("run", "stonegame", "recurrence", *recheck, "--limit", LIMIT, "--slots", "2", *at)
     _lap("calibrate", "--from", "main", "--to", "recheck", *at)
     _lap("ledger", "seal", *at)
     _lap("verify", *at)
