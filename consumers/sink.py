@@ -15,6 +15,7 @@ from ledger.store.admission import Chain, check_route
 from ledger.store.engine import reading, writing
 from ledger.store.heads import next_head
 from ledger.store.opened import Ledger
+from ledger.store.values import check_values
 from ledger.streams.base import Stored, Stream
 
 BATCH_RECORDS = 256
@@ -136,6 +137,7 @@ def _decoded(stored: Stored, position: _Position) -> Frame | FrameError:
     try:
         frame = decode(stored.record)
         check_route(frame, position.stream, position.partition)
+        check_values(frame)
     except FrameError as error:
         return error
     return frame

@@ -3,7 +3,6 @@
 Commands are loaded only when they are called: `lap --help` imports no database, no arrays and no terminal toolkit.
 """
 
-import errno
 import importlib
 import os
 import sys
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from ledger.errors import LapError
+from ledger.errors import LapError, io_fault
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("tui.commands.demo", "Run the main job on four problems of the corpus, start to finish."),
@@ -76,6 +75,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of one call of `lap`; failures are told in one line on stderr."""
     try:
         code = lap.main(args=None if arguments is None else list(arguments), prog_name="lap", standalone_mode=False)
+        sys.stdout.flush()  # a closed pager shows here, not after the last word
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -97,13 +97,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _unexpected(error: Exception) -> int:
     if type(error).__name__ == "ReplayError":  # its module imports numpy, which `lap --help` must not
         return _tell(str(error), 2)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _tell("the disk is full; free some space and run the command again, nothing was half-written", 2)
+    if isinstance(error, OSError) and error.errno:
+        fault = io_fault(error, f"cannot use {error.filename or 'a file'}")
+        return _tell(str(fault), fault.exit_code)
     if os.environ.get("LAP_DEBUG"):
         raise error
     return _tell(f"internal error: {type(error).__name__}: {error}; set LAP_DEBUG=1 to see where", 1)
 
 
 def _tell(message: str, code: int) -> int:
-    click.echo(f"lap: {' '.join(message.split())}", err=True)
+    words = " ".join(message.split())
+    click.echo(f"lap: {''.join(c if c.isprintable() else '?' for c in words)}", err=True)
     return code

@@ -31,7 +31,9 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", cut: str = "") -> None:
     """A table on stdout, numbers flush right, with the cut below it."""
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        title=Text(plain(title)) if title else None, title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
     for place, name in enumerate(columns):
         numeric = all(isinstance(row[place], int | float) or row[place] in ("", "-") for row in rows)
         table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
@@ -53,7 +55,12 @@ def _word(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
-    return "-" if value is None else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+    return "-" if value is None else plain(str(value))
+
+
+def plain(text: str) -> str:
+    """A text on one line that cannot command a terminal: what does not print becomes a replacement character."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _console() -> Console:

@@ -61,7 +61,7 @@ def asking(root: Path, at: str | None = None) -> Iterator["Questions"]:
 
     ledger = open_ledger(root)
     try:
-        cut = Cut.parse(at) if at else ledger.cut()
+        cut = ledger.cut() if at is None else Cut.parse(at)
         if not cut <= ledger.cut():
             raise UserError(
                 f"the cut {cut} lies ahead of this ledger, which stands at {ledger.cut()}; copy an older one"

@@ -8,6 +8,17 @@ from typing import Annotated
 
 from ledger.events.base import CONTROL, REQUESTS, fact
 
+OUTCOMES = (
+    "accepted",
+    "wrong_answer",
+    "run_time_error",
+    "time_limit",
+    "memory_limit",
+    "output_limit",
+    "sandbox_fault",
+)
+"""How an attempt may end."""
+
 
 @fact("campaign.opened", 1, stream=CONTROL)
 @dataclass(frozen=True, slots=True, kw_only=True)

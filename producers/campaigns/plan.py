@@ -5,6 +5,7 @@ of how the programs are listed.
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -12,6 +13,7 @@ from ledger.digests import sha256_words, work_id
 from ledger.errors import UserError
 from ledger.events import CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 REFERENCE_RULE = "every human program labelled accepted"
 
 
@@ -49,6 +51,8 @@ def make_plan(
 
     Without a name the campaign is called after the digest of its plan, so that the same plan is the same campaign.
     """
+    if name is not None and not _NAME.fullmatch(name):
+        raise UserError(f"campaign {name!r}: use 1 to 64 letters, digits, dots, dashes or underscores")
     works = _shuffled(_pairs(programs, tests), settings.seed)
     if not works:
         raise UserError(

@@ -16,6 +16,7 @@ from consumers.sink import drain
 from ledger.errors import UserError
 from ledger.events import RewardAssigned
 from ledger.questions import Questions
+from ledger.status import ledger_status
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
@@ -118,16 +119,28 @@ def test_a_reward_of_an_undeclared_criterion_is_found(ledger: Ledger) -> None:
 
 
 def test_a_criterion_s_text_must_give_its_hash(ledger: Ledger) -> None:
-    """A declaration whose text was swapped is told from a true one."""
+    """A declaration whose text was swapped is quarantined, so rewards that name it cannot be weighed."""
     with closing(Questions(ledger)) as questions:
         row = find_reward(questions, of(questions, "r3"))
     swapped = replace(declaration(Criterion(tau="10"), "x"), criterion_hash="e" * 64)
-    append(
-        ledger, "epoch-forger", [swapped], [replace(RewardAssigned(**row), reward_id="f" * 64, criterion_hash="e" * 64)]
-    )
+    forged = replace(RewardAssigned(**row), reward_id="f" * 64, criterion_hash="e" * 64)
+    append(ledger, "epoch-forger", [swapped], [forged])
+    assert sum(partition.quarantined for partition in ledger_status(ledger).partitions) == 1
     with closing(Questions(ledger)) as questions:
         _, problems = verify_rewards(ledger, questions)
-    assert "its stored text gives another hash" in problems[0]
+    assert "eeeeeeeeeeee is named by a reward but not stored" in problems[0]
+
+
+def test_a_reward_told_with_two_values_is_found(ledger: Ledger) -> None:
+    """The same id with another value cannot come from the same facts: one of the two was made up."""
+    with closing(Questions(ledger)) as questions:
+        row = find_reward(questions, of(questions, "r3"))
+    append(ledger, "epoch-forger", [replace(RewardAssigned(**row), value=1.0)])
+    with closing(Questions(ledger)) as questions:
+        _, problems = verify_rewards(ledger, questions)
+    assert problems == [
+        f"reward {row['reward_id'][:12]} of {row['program_id']}: told with two values, which no two derivations give"
+    ]
 
 
 def test_a_prefix_must_name_one_reward(ledger: Ledger) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ledger.digests import rows_digest
+from ledger.digests import rows_digest, work_id
 from ledger.events import (
     EVENTS,
     PARTITIONS,
@@ -89,11 +89,14 @@ def decision(number: int, problem: str = "p") -> FilterDecided:
 def attempt(number: int, repetitions: int, problem: str = "p") -> list[Event]:
     """The timings of an attempt and the `execution.finished` that makes them visible."""
     timing = sample_events(_declared(TimingMeasured), 1)[0]
-    names = {"attempt_id": f"attempt-{number}", "problem_id": problem}
+    ids = {"campaign_id": "c", "program_id": f"{problem}/program", "test_id": f"{problem}/test-{number}", "block": 0}
+    work = work_id("c", ids["program_id"], ids["test_id"], 0)
+    names = {"attempt_id": f"attempt-{number}", "problem_id": problem, "work_id": work, **ids}
     timings = [_changed(timing, **names, repetition=r, wall_ns=1000 * number + r) for r in range(repetitions)]
     finished = sample_events(_declared(ExecutionFinished), 1)[0]
     digest = rows_digest(to_batch(timings))
-    return [*timings, _changed(finished, **names, timings=repetitions, timings_digest=digest)]
+    counts = {"outcome": "accepted", "timings": repetitions, "timings_digest": digest}
+    return [*timings, _changed(finished, **names, **counts)]
 
 
 def _declared(cls: type) -> EventType:

@@ -60,7 +60,7 @@ AHEAD = "control=999,facts=9.9.9.9,requests=9"
         (("sql", "SELECT * FROM read_text('/etc/passwd')"), ("/etc/passwd", "disabled")),
         (("sql", "SELECT * FROM 'https://example.org/x.parquet'"), ("lap sql --views",)),
         (("sql", "SELECT * FROM nothing"), ("nothing", "lap sql --views")),
-        (("run", "--limit", "-3"), ("'limit'", "flag --limit", "greater than 0")),
+        (("run", "--limit", "-3"), ("'limit'", "flag --limit", "greater than or equal to 0.001")),
         (("run", "nosuch"), ("no problem 'nosuch'", "known: sums")),
         (("corpus", "import", "nowhere"), ("nowhere", "does not exist")),
         (("frobnicate",), ("No such command 'frobnicate'", "lap --help")),

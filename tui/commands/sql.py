@@ -27,7 +27,7 @@ def command(query: str | None, views: bool, ledger: str | None, at: str | None, 
         return
     with asking(read_settings(ledger=ledger).ledger, at) as questions:
         answer = questions.ask_user(query)
-        rows = [tuple(row.values()) for row in answer.to_pylist()] if answer.num_columns else []
+        rows = list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
         if as_json:
             print_json({"cut": str(questions.cut), "columns": answer.column_names, "rows": rows})
         else:

@@ -1,0 +1,89 @@
+"""Values that no reader could use, or that contradict their own ids, are quarantined and never admitted."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from ledger_facts import attempt
+from sqlalchemy import text
+
+from consumers.sink import Drained, drain
+from ledger.events import CriterionDeclared, Event, RewardAssigned
+from ledger.store.engine import reading
+from ledger.store.opened import Ledger
+from ledger.streams.local import LocalStream
+from ledger.streams.producer import Producer
+
+REWARD = RewardAssigned(
+    reward_id="r",
+    problem_id="p",
+    program_id="p/program",
+    campaign_id="c",
+    criterion_hash="h",
+    calibration_id=None,
+    value=1.0,
+    c=True,
+    g=True,
+    q_numerator=1,
+    q_denominator=2,
+    pool_size=3,
+    evidence_digest="e",
+    kernel="1",
+    cut="control=0,facts=0.0.0.0,requests=0",
+)
+TIMING, FINISHED = attempt(1, 1)
+
+
+def take(ledger: Ledger, stream: LocalStream, event: Event) -> tuple[Drained, list[str]]:
+    """What the sink did with one event, and the reasons in quarantine."""
+    Producer(stream, "epoch-v", "test", "0").append([event])
+    drained = drain(ledger, stream)
+    with reading(ledger.engine) as connection:
+        return drained, list(connection.execute(text("SELECT reason || ': ' || message FROM quarantine")).scalars())
+
+
+@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED])
+def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: Event) -> None:
+    """The samples below differ from these in one value each."""
+    drained, reasons = take(ledger, stream, event)
+    assert (drained.admitted, drained.quarantined, reasons) == (2, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("event", "change", "said"),
+    [
+        (FINISHED, {"outcome": "banana"}, "outcome 'banana' is none of accepted, wrong_answer"),
+        (FINISHED, {"work_id": "w"}, "work 'w' is not the work of its campaign, program, test and block"),
+        (FINISHED, {"problem_id": "q"}, "program_id 'p/program' is not of problem 'q'"),
+        (FINISHED, {"timings": -1}, "timings must lie in [0, 2147483648), found -1 .. -1"),
+        (TIMING, {"wall_ns": -5}, "wall_ns must lie in [0, 1152921504606846976), found -5 .. -5"),
+        (TIMING, {"user_ns": 2**60}, "user_ns must lie in"),
+        (TIMING, {"test_id": "other/test"}, "test_id 'other/test' is not of problem 'p'"),
+        (REWARD, {"value": float("nan")}, "value nan is not in [-1, 1]"),
+        (REWARD, {"value": 1.5}, "value 1.5 is not in [-1, 1]"),
+        (REWARD, {"cut": "nonsense"}, "'nonsense' is not a cut"),
+        (REWARD, {"q_denominator": -1}, "q_denominator must lie in"),
+        (CriterionDeclared(criterion_hash="h", name="n", canonical="{}"), {}, "its text gives another hash"),
+    ],
+)
+def test_a_bad_value_is_quarantined(
+    ledger: Ledger, stream: LocalStream, event: Any, change: dict[str, Any], said: str
+) -> None:
+    """One column wrong: kept with its reason, and nothing of it is admitted beside the epoch's own fact."""
+    drained, reasons = take(ledger, stream, dataclasses.replace(event, **change))
+    assert (drained.admitted, drained.quarantined) == (1, 1)
+    assert len(reasons) == 1
+    assert reasons[0].startswith("bad-value: ")
+    assert said in reasons[0]
+
+
+@pytest.mark.parametrize(
+    "headers", ["not json", "[1]", '"x"', '{"ce_lapversion": 1}', '{"ce_subject": null}', "[" * 5000]
+)
+def test_headers_that_are_no_words_are_quarantined(ledger: Ledger, stream: LocalStream, headers: str) -> None:
+    """A record that somebody else wrote into the stream's file neither stops the sink nor is lost."""
+    statement = "INSERT INTO record (stream, partition, headers, payload) VALUES ('facts', 1, ?, x'00')"
+    stream._connection.execute(statement, (headers,))
+    drained, reasons = take(ledger, stream, REWARD)
+    assert (drained.admitted, drained.quarantined) == (2, 1)
+    assert reasons[0].startswith("bad-header: ")
