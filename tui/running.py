@@ -1,10 +1,12 @@
 """Drives a campaign on this machine: what is left, the worker's facts, progress, Ctrl-C, and the closing fact."""
 
+import fcntl
 import os
 import platform
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,20 @@ def left_of(questions: Questions, planned: tuple[Plan, Chosen]) -> Left:
     known = {(r["program_id"], r["test_id"]): r["wall_ns"] + OVERHEAD_NS for r in questions.rows(DURATIONS)}
     total, unknown = estimate_ns(left, known, TYPICAL_RUN_NS)
     return Left(campaign, len(plan.requests), left, total * plan.opened.repetitions, unknown)
+
+
+@contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """Holds the run lock of a ledger; UserError while another `lap run` on this machine holds it.
+
+    Two at once would run every work twice and disturb each other's timings.
+    """
+    with (root / "run.lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another `lap run` works on the ledger in {root}; wait for it or stop it") from None
+        yield
 
 
 def run_plan(open_: Writing, planned: tuple[Plan, Chosen], left: Left, settings: Settings) -> dict[str, Any]:

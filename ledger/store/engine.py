@@ -3,28 +3,43 @@
 SQLAlchemy Core with text statements that PostgreSQL accepts too; what differs between databases stays in this module.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from ledger.errors import sql_fault
+from ledger.errors import UserError, sql_fault
 
 WAIT_SECONDS = 60
 _WRITES = "lap_writes"
 
 
 def sqlite_engine(path: Path) -> Engine:
-    """An engine on one SQLite file: WAL, full sync, writers wait for each other."""
-    url = URL.create("sqlite", database=str(path))
+    """An engine on one SQLite file: WAL, full sync, writers wait for each other.
+
+    In a folder that cannot be written, such as an auditor's copy, the file is opened as one that never changes.
+    UserError when that copy was taken while something was being written.
+    """
+    fixed = path.is_file() and not os.access(path.parent, os.W_OK)
+    log = path.with_name(f"{path.name}-wal")
+    if fixed and log.exists() and log.stat().st_size:
+        raise UserError(f"{path} was copied while it was written; open the original once, then copy it again")
+    place = f"file:{quote(str(path))}" if fixed else str(path)
+    url = URL.create("sqlite", database=place, query={"immutable": "1", "uri": "true"} if fixed else {})
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
-    event.listen(engine, "connect", _on_connect)
+    event.listen(engine, "connect", _on_connect_fixed if fixed else _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
+
+
+def _on_connect_fixed(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # as below
 
 
 def _on_connect(connection: Any, _record: Any) -> None:

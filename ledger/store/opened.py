@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DatabaseError
 
-from ledger.errors import UserError
+from ledger.errors import Fault, UserError
 from ledger.events import PARTITIONS
 from ledger.store.blobs import Blobs
 from ledger.store.cuts import Cut
@@ -99,7 +99,7 @@ def open_ledger(root: Path) -> Ledger:
     try:
         with _foreign_file(root), reading(engine) as connection:
             _check_revision(root, _revision(connection))
-            identity = str(connection.execute(text("SELECT identity FROM ledger")).scalar_one())
+            identity = _identity(root, connection)
     except BaseException:
         engine.dispose()
         raise
@@ -115,6 +115,14 @@ def _foreign_file(root: Path) -> Iterator[None]:
         if isinstance(cause, DatabaseError) and "not a database" in str(cause.orig):
             raise UserError(f"{root / SQL_FILE} is no database; choose another folder or restore the file") from error
         raise
+
+
+def _identity(root: Path, connection: Connection) -> str:
+    """The one word the ledger was made with; Fault when its row was lost or doubled."""
+    words = connection.execute(text("SELECT identity FROM ledger")).scalars().all()
+    if len(words) != 1:
+        raise Fault(f"the ledger in {root} names itself {len(words)} times; restore it from a copy")
+    return str(words[0])
 
 
 def _revision(connection: Connection) -> str | None:

@@ -2,11 +2,14 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from lap import lap, process, sql, well
+from lap import LAP, environment, lap, process, sql, well
 from packages import PROGRAMS, make_package
+
+from tui.running import alone
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +216,37 @@ def test_views_are_listed(folder: Path) -> None:
     for view in ("problem", "test", "program", "campaign", "execution", "timing", "work", "reward", "verdict", "epoch"):
         assert f"\n{view} " in listed
         sql(folder / ".lap", f"SELECT count(*) FROM {view}")
+
+
+def test_a_head_written_down_is_checked_later(copy: Path) -> None:
+    """The printed head and cut still hold after more facts and sealing; another head does not."""
+    first = well("verify", "--json", cwd=copy).json
+    well("run", "--campaign", "second", cwd=copy)
+    well("ledger", "seal", cwd=copy)
+    assert well("verify", "--head", first["head"], "--at", first["cut"], "--json", cwd=copy).json["problems"] == []
+    done = lap("verify", "--head", "0" * 64, "--at", first["cut"], "--json", cwd=copy)
+    assert done.code == 1
+    assert len(done.json["problems"]) == 1
+    assert lap("verify", "--head", first["head"], cwd=copy).code == 2
+
+
+def test_a_read_only_copy_can_be_audited(copy: Path) -> None:
+    """On a disk that cannot be written, reading commands give what the original gives."""
+    if subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "true"], check=False).returncode:
+        pytest.skip("this machine refuses mount namespaces, so no read-only disk can be made")
+    wanted = well("replay", "--tau", "50", "--json", cwd=copy).out
+    steps = ('mount --bind "$2" "$2"', 'mount -o remount,bind,ro "$2"', 'cd "$2"')
+    script = " && ".join((*steps, '"$1" replay --tau 50 --json', '"$1" verify'))
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", LAP, str(copy)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, wanted), done.stderr
+    assert "proven: " in done.stderr
+
+
+def test_two_runs_at_once_are_refused(copy: Path) -> None:
+    """While one `lap run` holds the ledger, a second one says so and runs nothing."""
+    with alone(copy / ".lap"):
+        done = lap("run", "--campaign", "second", cwd=copy)
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "another `lap run` works on the ledger" in done.err
+    assert sql(copy / ".lap", "SELECT count(*) FROM campaign") == [[1]]

@@ -69,10 +69,10 @@ def seal(ledger: str | None) -> None:
 @ledger_option
 @json_option
 def verify(ledger: str | None, as_json: bool) -> None:
-    """Prove every stored byte: digests, producer chains, running heads, segments, blobs. Rewards: `lap verify`."""
+    """Prove what was admitted: digests, chains, running heads, segments, blobs. Rewards too: `lap verify`."""
     from tui.commands.verify import prove
 
-    prove(read_settings(ledger=ledger).ledger, as_json=as_json, with_rewards=False)
+    prove(read_settings(ledger=ledger).ledger, None, as_json=as_json, with_rewards=False)
 
 
 @command.command()

@@ -44,7 +44,7 @@ def command(
       lap run --limit 2 --dry-run
       lap run stonegame slidingmax --limit 2
     """
-    from tui.running import choose, left_of, plan_campaign
+    from tui.running import alone, choose, left_of, plan_campaign
 
     settings = read_settings(ledger=ledger, **flags)
 
@@ -56,7 +56,7 @@ def command(
         with asking(settings.ledger) as questions:
             _tell_estimate(left_of(questions, chosen(questions)), settings, str(questions.cut), as_json=as_json)
         return
-    with writing(settings.ledger, "lap run") as open_:
+    with writing(settings.ledger, "lap run") as open_, alone(settings.ledger):
         _run(open_, settings, chosen, as_json=as_json)
 
 

@@ -4,28 +4,39 @@ from pathlib import Path
 
 import click
 
+from ledger.errors import UserError
+from ledger.proof import Written, verify
+from ledger.store.cuts import Cut
 from tui.output import json_option, ledger_option, print_json, progress, say
 from tui.session import asking
 from tui.settings import read_settings
 
 
 @click.command()
+@click.option(
+    "--head", default=None, metavar="HEAD", help="A head that was written down: was anything before it changed?"
+)
+@click.option("--at", "at", default=None, metavar="CUT", help="The cut that was printed beside --head.")
 @ledger_option
 @json_option
-def command(ledger: str | None, as_json: bool) -> None:
-    """Prove every stored byte and compute every reward again. Exit code 1 when anything is wrong.
+def command(head: str | None, at: str | None, ledger: str | None, as_json: bool) -> None:
+    """Prove what was admitted and compute every reward again. Exit code 1 when anything is wrong.
+
+    Write the printed head and cut down elsewhere: given back later, they prove that nothing up to them was changed.
 
     \b
     Example:
       lap verify --json
     """
-    prove(read_settings(ledger=ledger).ledger, as_json=as_json, with_rewards=True)
+    if (head is None) != (at is None):
+        raise UserError("--head and --at belong together: give both as they were printed")
+    written = Written(Cut.parse(at), head) if head is not None and at is not None else None
+    prove(read_settings(ledger=ledger).ledger, written, as_json=as_json, with_rewards=True)
 
 
-def prove(root: Path, *, as_json: bool, with_rewards: bool) -> None:
+def prove(root: Path, written: Written | None, *, as_json: bool, with_rewards: bool) -> None:
     """Prints what was proven; exits with 1 when a problem was found."""
     from consumers.audit import verify_rewards
-    from ledger.proof import verify
 
     with asking(root) as questions:
         with progress("proving", 1) as bar:
@@ -33,6 +44,7 @@ def prove(root: Path, *, as_json: bool, with_rewards: bool) -> None:
             proof = verify(
                 questions.ledger,
                 lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+                written=written,
             )
         problems, rewards = list(proof.problems), 0
         if with_rewards and not problems:
