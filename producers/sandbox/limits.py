@@ -42,8 +42,8 @@ class Limits:
 
     @property
     def cpu_seconds(self) -> int:
-        """CPU seconds of one process: a backstop that a single thread cannot reach before the wall limit."""
-        return -(-self.wall_ns // SECOND_NS) + 1
+        """CPU seconds of one process: a backstop that all threads together cannot reach before the wall limit."""
+        return (-(-self.wall_ns // SECOND_NS) + 1) * self.processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,9 @@ class Execution:
     """One run of one program on one test: how it ended and what it used, as the kernel counted it.
 
     `exit_code` is None after a signal, `signal` is None without one; `cut` says why the run was cut short, "" if it
-    was not. `output_bytes` is what was written; the kept file ends at the limit. `fault` is set with "sandbox_fault"
-    only, and then no figure says anything about the program.
+    was not. A run ends when its last process has. The CPU time and the switches are those of all its processes
+    together, the peak memory is that of the largest. `output_bytes` is what was written; the kept file ends at the
+    limit. `fault` is set with "sandbox_fault" only, and then no figure says anything about the program.
     """
 
     outcome: Outcome

@@ -17,7 +17,7 @@ _USAGE = (
     *("wall_ns", "user_ns", "system_ns", "peak_memory_bytes"),
     *("voluntary_switches", "forced_switches"),
 )
-_FIGURES = {"exit_code", "signal", "killed", *_USAGE}
+_FIGURES = {"exit_code", "signal", "killed", "tasks", *_USAGE}
 _OUT_OF_MEMORY_SIGNALS = (signal.SIGSEGV, signal.SIGABRT)
 
 
@@ -44,15 +44,24 @@ def execution(report: dict[str, Any], written: Written, limits: Limits, *, machi
     """The Execution that a report stands for; durations in nanoseconds.
 
     `machine_out_of_memory` says that the kernel killed some process for want of memory meanwhile: an unexplained
-    SIGKILL is then the machine's fault.
+    SIGKILL of a small program is then the machine's fault.
     """
     tail = printable_tail(written.error_tail)
+    # No program in a sandbox can bring a fault about, or it would escape its judgement:
+    # - no report, a broken one, or a shim that outlives its limit: the report's pipe is closed to the program; the shim
+    #   is the first process of its namespace, which no signal from inside reaches, and either another user's or guarded
+    #   by the filter, so its limits and priority stay. One signal ends all that run there, however many and stopped.
+    # - a fault that the shim tells: before the program starts it is ours; later it only waits, kills and reads a clock.
+    # - a machine without memory: see _took_much; how short the machine is, a program cannot see.
+    # Only a plain process of the worker's own user can stop its shim, as it can the worker: plain is not a sandbox.
     if "fault" in report:
         text = "; ".join(filter(None, (str(report["fault"]), tail.strip())))
         return Execution("sandbox_fault", fault=" ".join(text.split())[:TAIL_CHARACTERS])
     outcome, cut = _outcome(report, written, limits)
     if outcome == "run_time_error" and report["signal"] == signal.SIGKILL and machine_out_of_memory:
-        return Execution("sandbox_fault", fault="the machine ran out of memory: use fewer slots or more memory")
+        if not _took_much(report, limits):
+            return Execution("sandbox_fault", fault="the machine ran out of memory: use fewer slots or more memory")
+        outcome, cut = "memory_limit", "memory"
     return Execution(
         outcome,
         exit_code=report["exit_code"] if report["exit_code"] >= 0 else None,
@@ -89,6 +98,15 @@ def _used_up_memory(report: dict[str, Any], written: Written, limits: Limits) ->
         last = written.error_tail.rstrip().rpartition(b"\n")[2].decode(errors="replace")
         return _MEMORY_ERROR.match(last) is not None
     return report["signal"] in _OUT_OF_MEMORY_SIGNALS and report["peak_memory_bytes"] >= 0.9 * limits.memory_bytes
+
+
+def _took_much(report: dict[str, Any], limits: Limits) -> bool:
+    """Whether the run could have held half of the memory that one process may: as many as it had, all at their peak.
+
+    A program cannot exhaust the machine with less, so it cannot pass its own SIGKILL off as the machine's fault.
+    """
+    held: int = report["peak_memory_bytes"] * min(report["tasks"], limits.processes)
+    return held >= limits.memory_bytes / 2
 
 
 def printable_tail(text: bytes) -> str:

@@ -29,6 +29,8 @@ class PlainSandbox:
     def run(self, source: bytes | Path, stdin: Path, *, output: Path, limits: Limits, slot: int = 0) -> Execution:
         """How `source` ended on `stdin`; what it printed is in `output`. Raises Fault when our own files fail."""
         uid = None if self.first_uid is None else self.first_uid + slot
+        if uid is not None and tasks_of(uid):  # the shim kills all that the user runs
+            raise Fault(f"the user {uid} of slot {slot} runs other programs: end them, or give another first_uid")
         box = Path(tempfile.mkdtemp(prefix="lap-box-"))
         try:
             _furnish(box, read_source(source), uid)

@@ -12,7 +12,7 @@ import select
 import sys
 import time
 
-PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 36, 38
 NEVER_STARTED = 127
 
 
@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> None:
             _set(PR_SET_DUMPABLE, 0)  # a program of the same user then reaches neither descriptors nor memory
         if os.getpid() != 1:
             _set(PR_SET_CHILD_SUBREAPER, 1)  # what the program leaves behind becomes the shim's to kill
+            _set(PR_SET_NO_NEW_PRIVS, 1)  # else a set-user-id command would be out of the shim's reach
         line = _measure(arguments[0], options, arguments[split + 1 :])
     except (OSError, ValueError) as error:
         line = _fault(f"{type(error).__name__}: {error}")
@@ -44,7 +45,10 @@ def _set(option: int, value: int) -> None:
 
 
 def _measure(stdin: str, options: dict[str, int], command: list[str]) -> str:
-    """The report of one run, as a JSON line; durations in nanoseconds, memory in bytes."""
+    """The report of one run, as a JSON line; durations in nanoseconds, memory in bytes.
+
+    The run ends when nothing of it is left: an answer that a forgotten child prints late is late.
+    """
     source = os.open(stdin, os.O_RDONLY)
     told, tell = os.pipe()
     begin = time.monotonic_ns()
@@ -55,13 +59,21 @@ def _measure(stdin: str, options: dict[str, int], command: list[str]) -> str:
     if not ended:
         os.kill(pid, _signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
+    usages = [usage, *_sweep(options["uid"])]
     wall_ns = time.monotonic_ns() - begin
-    _sweep(options["uid"])
     os.close(tell)
     trouble = os.read(told, 500)
     if trouble:
         return _fault(trouble.decode(errors="replace"))
-    return _report(status, usage, wall_ns, killed=not ended)
+    signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    figures = {
+        "exit_code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else -1,  # -1: a signal ended it
+        "signal": signal,
+        "killed": int(not ended and signal == _signal.SIGKILL),
+        "wall_ns": wall_ns,
+        "tasks": _tasks(pid, len(usages)) if ended and signal == _signal.SIGKILL else len(usages),
+    }
+    return _report(figures, usages)
 
 
 def _ends_by(deadline: int, pid: int, report: int) -> bool:
@@ -108,25 +120,34 @@ def _limit(which: int, value: int) -> None:
     resource.setrlimit(which, (value, value + room))
 
 
-def _sweep(uid: int) -> None:
-    """Kills what the program left behind. The first process of a namespace need not: the kernel does when it ends."""
+def _sweep(uid: int) -> list[resource.struct_rusage]:
+    """Kills and reaps all that the program left behind; what it used, whether the program had waited for it or not."""
+    usages = []
+    try:
+        while True:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises where no child is left
+            _kill_the_rest(uid)
+            usages.append(os.wait4(-1, 0)[2])
+    except ChildProcessError:
+        return usages
+
+
+def _kill_the_rest(uid: int) -> None:
+    """Kills every process of the run: in a namespace all that there are, else the shim's descendants alone."""
     if os.getpid() == 1:
+        os.kill(-1, _signal.SIGKILL)
         return
-    while True:
+    if uid >= 0:
+        _kill_all_of(uid)
+    for pid in _descendants():
         try:
-            if os.waitpid(-1, os.WNOHANG)[0]:
-                continue
-        except ChildProcessError:
-            return
-        if uid >= 0:
-            _kill_all_of(uid)
-        for pid in _children():
             os.kill(pid, _signal.SIGKILL)
-            os.waitpid(pid, 0)
+        except ProcessLookupError:
+            continue  # its parent reaped it meanwhile
 
 
 def _kill_all_of(uid: int) -> None:
-    """Kills every process of the program's own user at once: one by one, a fork bomb refills itself."""
+    """Kills every process of the program's own user, who has no other, at once: one by one, a bomb refills itself."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -134,36 +155,45 @@ def _kill_all_of(uid: int) -> None:
             os.kill(-1, _signal.SIGKILL)
         finally:
             os._exit(0)
-    os.waitpid(pid, 0)
+    os.waitpid(pid, os.WUNTRACED)  # a bomb may stop it; it is then killed like the rest, and the next round comes
 
 
-def _children() -> list[int]:
-    """The processes whose parent is this one."""
-    found, me = [], str(os.getpid())
+def _descendants() -> set[int]:
+    """The processes below this one. A child of ours stays until it is reaped, so each round finds at least those."""
+    parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208  pathlib loads slowly
         try:
             with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-                parent = file.read().rpartition(")")[2].split()[1]
+                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
         except OSError:
             continue  # it ended meanwhile
-        if parent == me:
-            found.append(int(name))
+    found: set[int] = set()
+    more = {os.getpid()}
+    while more:
+        more = {pid for pid, parent in parents.items() if parent in more} - found
+        found |= more
     return found
 
 
-def _report(status: int, usage: resource.struct_rusage, wall_ns: int, *, killed: bool) -> str:
-    """The JSON line of a program that ran; -1 stands for no exit code and 0 for no signal."""
-    signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    figures = {
-        "exit_code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else -1,
-        "signal": signal,
-        "killed": int(killed and signal == _signal.SIGKILL),
-        "wall_ns": wall_ns,
-        "user_ns": round(usage.ru_utime * 1e6) * 1000,
-        "system_ns": round(usage.ru_stime * 1e6) * 1000,
-        "peak_memory_bytes": usage.ru_maxrss * 1024,
-        "voluntary_switches": usage.ru_nvcsw,
-        "forced_switches": usage.ru_nivcsw,
+def _tasks(first: int, reaped: int) -> int:
+    """How many processes and threads the run had in all; without a namespace, the processes that the shim reaped."""
+    if os.getpid() != 1:
+        return reaped
+    probe = os.fork()  # a namespace numbers its tasks in turn, and nothing else is left in it
+    if probe == 0:
+        os._exit(0)
+    os.waitpid(probe, 0)
+    return max(probe - first, reaped)
+
+
+def _report(figures: dict[str, int], usages: list[resource.struct_rusage]) -> str:
+    """The JSON line of a program that ran: `figures`, and what all its processes used together."""
+    figures |= {
+        "user_ns": sum(round(usage.ru_utime * 1e6) * 1000 for usage in usages),
+        "system_ns": sum(round(usage.ru_stime * 1e6) * 1000 for usage in usages),
+        "peak_memory_bytes": max(usage.ru_maxrss for usage in usages) * 1024,
+        "voluntary_switches": sum(usage.ru_nvcsw for usage in usages),
+        "forced_switches": sum(usage.ru_nivcsw for usage in usages),
     }
     return "{" + ", ".join(f'"{name}": {value}' for name, value in figures.items()) + "}\n"
 

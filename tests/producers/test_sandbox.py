@@ -18,8 +18,9 @@ Run = Callable[..., Execution]
 
 @pytest.fixture(scope="module", params=["bubblewrap", "plain"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    shared = Path("/usr/bin/python3") if request.param == "plain" and os.geteuid() == 0 else None
     try:
-        return open_sandbox(isolation=request.param)
+        return open_sandbox(isolation=request.param, interpreter=shared)
     except UserError as error:
         pytest.skip(str(error))
 
@@ -73,8 +74,8 @@ def test_a_failing_program_is_a_run_time_error(run: Run, source: str, exit_code:
 
 
 def test_bytes_that_python_refuses_are_the_programs_error_and_carriage_returns_are_fine(run: Run) -> None:
-    """A NUL byte in the source fails in Python itself; line ends of another system do not."""
-    assert run(b"print(1)\0").outcome == "run_time_error"
+    """Bytes that are no UTF-8 fail in Python itself; line ends of another system do not."""
+    assert run(b"print(1)\n# \xff").outcome == "run_time_error"
     assert run(b"x = 1\r\nif x:\r\n    print(x)\r\n").outcome == "ok"
 
 
@@ -145,6 +146,45 @@ def test_nothing_of_a_program_outlives_it(run: Run) -> None:
     assert result.outcome == "ok"
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not [command for command in commands if mark.encode() in command]
+
+
+WORKER = """
+import os, time
+told, tell = os.pipe()
+if os.fork() == 0:
+    DETACH
+    held = b"x" * (200 << 20)
+    while time.process_time() < 0.3: pass
+    os.write(tell, b"42")
+    while True: time.sleep(1)
+print(os.read(told, 9).decode())
+"""
+
+
+@pytest.mark.parametrize("detach", ["pass", "os.setsid()", "if os.fork(): os._exit(0)"])
+def test_what_a_forgotten_child_used_is_counted(run: Run, tmp_path: Path, detach: str) -> None:
+    """The CPU time is that of all processes and the peak that of the largest, also of those never waited for."""
+    result = run(WORKER.replace("DETACH", detach))
+    assert (result.outcome, (tmp_path / "stdout").read_bytes()) == ("ok", b"42\n")
+    assert result.user_ns + result.system_ns >= 300_000_000
+    assert result.peak_memory_bytes >= 200 * MIB
+
+
+def test_processes_that_a_program_waits_for_are_counted_too(run: Run) -> None:
+    """What a child used comes with its parent's figures; by its own clock it used 0.2 s."""
+    child = "import time\nwhile time.process_time() < 0.2: pass"
+    result = run(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], check=True)")
+    assert result.outcome == "ok", result
+    assert result.user_ns + result.system_ns >= 200_000_000
+
+
+def test_each_run_has_an_output_file_of_its_own(run: Run, tmp_path: Path) -> None:
+    """What a program hangs on its output file, such as an attribute, is gone with the file when the next run starts."""
+    run("print(1)")
+    with (tmp_path / "stdout").open() as former:
+        run("print(2)")
+        assert os.fstat(former.fileno()).st_nlink == 0
+        assert (former.read(), (tmp_path / "stdout").read_text()) == ("1\n", "2\n")
 
 
 def test_the_environment_is_empty_and_hashing_is_the_same_every_time(

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from ledger.errors import UserError
+from producers.sandbox import launch as launching
 from producers.sandbox.bubblewrap import BubblewrapSandbox, find_bwrap
-from producers.sandbox.choose import FIRST_UID, identify_interpreter, open_sandbox
+from producers.sandbox.choose import identify_interpreter, open_sandbox
 from producers.sandbox.limits import MIB, Execution, Limits, Sandbox
 from producers.sandbox.plain import PlainSandbox, tasks_of
 from producers.sandbox.syscalls import refused, seccomp_filter
+from producers.sandbox.users import claim_users
 
 LIMITS = Limits(20_000_000_000, output_bytes=MIB, file_bytes=MIB, processes=8)
 ROOT = os.geteuid() == 0
@@ -150,6 +152,58 @@ def test_calls_that_go_round_the_limits_are_refused(ask: Ask) -> None:
     assert told == ["nothing"] * 4
 
 
+@pytest.mark.skipif(not seccomp_filter(platform.machine()), reason="no filter for this architecture")
+def test_a_program_cannot_starve_the_shim_or_lose_a_childs_use(ask: Ask) -> None:
+    """It changes neither limits nor priority of another process, and has no children that end uncounted."""
+    told = ask(
+        "import resource; resource.prlimit(1, resource.RLIMIT_AS, (0, 0))",
+        "os.setpriority(os.PRIO_PROCESS, 1, 19)",
+        "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
+        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+        "import signal; signal.signal(signal.SIGCHLD, lambda *_: None)",
+        "open('/proc/vmstat').read()",
+    )
+    assert [kind.replace("OSError", "PermissionError") for kind in told] == ["PermissionError"] * 6
+    told = ask(
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))",
+        "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); assert signal.getsignal(signal.SIGCHLD) == 0",
+        "import subprocess, sys; assert subprocess.run([sys.executable, '-c', 'exit(3)']).returncode == 3",
+        "assert os.system('exit 3') == 3 << 8",
+    )
+    assert told == ["nothing"] * 4
+
+
+def test_a_bomb_that_stops_and_leaves_its_processes_is_swept_and_counted(run: Callable[..., Execution]) -> None:
+    """Stopped, detached or orphaned, all are killed at once, and the program's own end is what is told."""
+    result = run(
+        """
+import os, signal
+for turn in range(5):
+    if os.fork() == 0:
+        os.setsid()
+        if turn % 2 and os.fork(): os._exit(0)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+exit(5)
+"""
+    )
+    assert (result.outcome, result.exit_code) == ("run_time_error", 5)
+
+
+def test_a_program_that_kills_itself_tells_how_many_it_was(
+    run: Callable[..., Execution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the machine runs short, 8 processes of 40 MiB are charged under 512 MiB of memory, one of them is not."""
+    kills = iter(range(9))
+    monkeypatch.setattr(launching, "out_of_memory_kills", lambda: next(kills))
+    one = "import os; x = b'x' * (40 << 20); os.kill(os.getpid(), 9)"
+    limits = Limits(20_000_000_000, memory_bytes=512 * MIB, processes=8)
+    assert run(one, limits=limits).outcome == "sandbox_fault"
+    others = "import os\nfor _ in range(7):\n  if os.fork() == 0: os._exit(0)\n  os.wait()\n"
+    result = run(others + one, limits=limits)
+    assert (result.outcome, result.cut) == ("memory_limit", "memory")
+
+
 def test_a_program_cannot_change_its_test(ask: Ask, tmp_path: Path) -> None:
     """Not even through its own descriptor of a file that anyone may write."""
     (tmp_path / "stdin").touch()
@@ -185,24 +239,25 @@ def test_a_fork_bomb_meets_the_process_limit_and_leaves_nothing(tmp_path: Path, 
     sandbox: Sandbox = open_sandbox()
     if isolation == "bubblewrap" and sandbox.isolation == "plain":
         pytest.skip(sandbox.warning)
+    first_uid = claim_users()
     if isolation == "plain":
         if not SYSTEM_PYTHON.exists():
             pytest.skip("there is no Python that every user may run")
-        sandbox = PlainSandbox(identify_interpreter(SYSTEM_PYTHON), FIRST_UID)
+        sandbox = PlainSandbox(identify_interpreter(SYSTEM_PYTHON), first_uid)
     (tmp_path / "stdin").touch()
     files = {"stdin": tmp_path / "stdin", "output": tmp_path / "stdout", "slot": 33}
     sandbox.run(COUNT_FORKS.encode(), limits=LIMITS, **files)
     assert (tmp_path / "stdout").read_text() == "7\n"
-    assert tasks_of(FIRST_UID + 33) == 0
+    assert tasks_of(first_uid + 33) == 0
     result = sandbox.run(BOMB.encode(), limits=Limits(300_000_000, processes=8), **files)
     assert (result.outcome, result.cut) == ("time_limit", "wall")
-    assert tasks_of(FIRST_UID + 33) == 0
+    assert tasks_of(first_uid + 33) == 0
 
 
 @needs_root
 def test_slots_run_side_by_side_as_users_of_their_own(tmp_path: Path) -> None:
     """Each slot's program is another user and sees its own input only."""
-    sandbox = open_sandbox(isolation="bubblewrap")
+    sandbox, first_uid = open_sandbox(isolation="bubblewrap"), claim_users()
 
     def one(slot: int) -> str:
         stdin, output = tmp_path / f"in{slot}", tmp_path / f"out{slot}"
@@ -211,7 +266,7 @@ def test_slots_run_side_by_side_as_users_of_their_own(tmp_path: Path) -> None:
         return output.read_text()
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(one, range(4))) == [f"{FIRST_UID + slot} {slot}\n" for slot in range(4)]
+        assert list(pool.map(one, range(4))) == [f"{first_uid + slot} {slot}\n" for slot in range(4)]
 
 
 WORKER = """

@@ -1,5 +1,6 @@
 """When the sandbox itself fails: never the program's failure, and nothing left running."""
 
+import json
 import os
 import select
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from producers.sandbox import launch as launching
-from producers.sandbox.bubblewrap import BubblewrapSandbox, bwrap_version, covered, find_bwrap
+from producers.sandbox.bubblewrap import SHIM, BubblewrapSandbox, bwrap_version, covered, find_bwrap
 from producers.sandbox.choose import identify_interpreter
 from producers.sandbox.limits import Execution, Interpreter, Limits
 from producers.sandbox.plain import PlainSandbox
@@ -63,6 +64,61 @@ def test_a_disk_that_fills_up_meanwhile_is_our_fault(tmp_path: Path, monkeypatch
         sandbox.run(b"exit(1)", tmp_path / "stdin", output=tmp_path / "out", limits=LIMITS)
 
 
+SHIM_CLOCK = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("shim", sys.argv[1])
+shim = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(shim)
+
+class Clock:
+    now = 0
+    monotonic_ns = classmethod(lambda cls: cls.now)
+
+def sweep(uid, real=shim._sweep):
+    usages = real(uid)
+    Clock.now = 7_000_000_000
+    return usages
+
+shim.time, shim._sweep = Clock, sweep
+options = {"uid": -1, "report": 1, "wall_ns": 60 * 10**9, "tasks": 1 << 20, "files": 64}
+options |= dict.fromkeys(("cpu", "file", "stack", "memory"), 1 << 30)
+print(shim._measure("/dev/null", options, ["/bin/true"]))
+"""
+
+
+def test_the_clock_is_read_when_nothing_of_the_program_is_left() -> None:
+    """The sweep of what is left behind belongs to the wall time: it moves this clock from 0 to 7 s."""
+    command = [sys.executable, "-c", SHIM_CLOCK, str(SHIM)]
+    report = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert (report["wall_ns"], report["exit_code"]) == (7_000_000_000, 0)
+
+
+def test_an_output_that_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
+    """Each run makes its output anew; a link or a pipe in its place is not ours to remove."""
+    (tmp_path / "stdin").touch()
+    (tmp_path / "aim").write_text("kept")
+    (tmp_path / "out").symlink_to(tmp_path / "aim")
+    sandbox = PlainSandbox(identify_interpreter(Path(sys.executable)), None)
+    with pytest.raises(launching.Fault, match="cannot write the output"):
+        sandbox.run(b"print(1)", tmp_path / "stdin", output=tmp_path / "out", limits=LIMITS)
+    assert (tmp_path / "aim").read_text() == "kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a program a user of its own")
+def test_a_user_that_runs_something_else_gets_no_program(tmp_path: Path) -> None:
+    """The shim of a plain process kills all that its user runs, so a user with other programs is refused."""
+    (tmp_path / "stdin").touch()
+    sandbox = PlainSandbox(identify_interpreter(Path(sys.executable)), 77_300)
+    other = subprocess.Popen(["/bin/sleep", "600"], user=77_305, extra_groups=[])
+    try:
+        with pytest.raises(launching.Fault, match="77305 of slot 5 runs other programs"):
+            sandbox.run(b"", tmp_path / "stdin", output=tmp_path / "out", limits=LIMITS, slot=5)
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
 def test_the_newer_bwrap_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system's bwrap is taken only where it is newer than the wheel's."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
@@ -90,9 +146,10 @@ from pathlib import Path
 from producers.sandbox.choose import identify_interpreter
 from producers.sandbox.limits import Limits
 from producers.sandbox.plain import PlainSandbox
-source = b"import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-sandbox, folder = PlainSandbox(identify_interpreter(Path(sys.executable)), None), Path(sys.argv[1])
-sandbox.run(source, folder / "stdin", output=folder / "fifo", limits=Limits(600 * 10**9))
+folder = Path(sys.argv[1])
+source = f"import os, time; open({str(folder / 'fifo')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+sandbox = PlainSandbox(identify_interpreter(Path(sys.executable)), None)
+sandbox.run(source.encode(), folder / "stdin", output=folder / "out", limits=Limits(600 * 10**9))
 """
 
 
