@@ -44,13 +44,17 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The works of a plan that have no accepted outcome yet, with an estimate of their processor time."""
+    """The works of a plan without an accepted outcome, with an estimate of their time on one slot.
+
+    `stored` says whether the estimate stands on any stored duration.
+    """
 
     campaign: str
     works: int
     requests: tuple[ExecutionRequested, ...]
     estimate_ns: int
     unknown: int
+    stored: bool
 
 
 def choose(questions: Questions, problems: Sequence[str], *, references_only: bool = False, every: int = 1) -> Chosen:
@@ -114,7 +118,7 @@ def left_of(questions: Questions, planned: tuple[Plan, Chosen]) -> Left:
     left = tuple(request for request in plan.requests if request.work_id not in done)
     known = {(r["program_id"], r["test_id"]): r["wall_ns"] + OVERHEAD_NS for r in questions.rows(DURATIONS)}
     total, unknown = estimate_ns(left, known, TYPICAL_RUN_NS)
-    return Left(campaign, len(plan.requests), left, total * plan.opened.repetitions, unknown)
+    return Left(campaign, len(plan.requests), left, total * plan.opened.repetitions, unknown, stored=bool(known))
 
 
 @contextmanager

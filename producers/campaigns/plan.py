@@ -6,7 +6,7 @@ of how the programs are listed.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from ledger.digests import sha256_words, work_id
@@ -118,18 +118,13 @@ def _shuffled(pairs: Iterable[tuple[str, str, str]], seed: int) -> list[tuple[st
 
 
 def estimate_ns(
-    requests: Iterable[ExecutionRequested], known_ns: dict[tuple[str, str], int], per_run_ns: int
+    requests: Iterable[ExecutionRequested], known_ns: Mapping[tuple[str, str], int], per_run_ns: int
 ) -> tuple[int, int]:
-    """(estimated processor nanoseconds of the works, how many of them had no stored duration).
+    """(estimated nanoseconds of all works on one slot, how many of them had no stored duration).
 
-    `known_ns` maps (program, test) to a stored duration; the others count as the median of the known ones, or as
-    `per_run_ns` where nothing is known.
+    `known_ns` maps (program, test) to a stored duration; the others count as the mean of the known ones, as durations
+    have a long tail, or as `per_run_ns` where nothing is known.
     """
-    ordered = sorted(known_ns.values())
-    typical = ordered[len(ordered) // 2] if ordered else per_run_ns
-    total = unknown = 0
-    for request in requests:
-        duration = known_ns.get((request.program_id, request.test_id))
-        unknown += duration is None
-        total += typical if duration is None else duration
-    return total, unknown
+    typical = sum(known_ns.values()) // len(known_ns) if known_ns else per_run_ns
+    durations = [known_ns.get((request.program_id, request.test_id)) for request in requests]
+    return sum(typical if ns is None else ns for ns in durations), durations.count(None)

@@ -97,7 +97,7 @@ def _tell_estimate(left: Any, settings: Settings, cut: str, *, as_json: bool) ->
     if as_json:
         print_json({"cut": cut, **found})
         return
-    basis = "stored durations" if left.unknown < len(left.requests) else "0.3 s a run, as nothing is stored yet"
+    basis = "stored durations" if left.stored else "0.3 s a run, as nothing is stored yet"
     click.echo(f"campaign {left.campaign}: {len(left.requests)} of {left.works} executions left")
     if left.requests:
         click.echo(f"about {seconds:.0f} s on {settings.slots} slots, from {basis}")

@@ -1,0 +1,131 @@
+"""The plan of a campaign: every program on every test once, shuffled by a seed, named after what it holds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.digests import sha256_words, work_id
+from ledger.errors import UserError
+from ledger.events import ExecutionRequested, ProgramAdded, TestAdded
+from producers.campaigns.plan import PlanSettings, estimate_ns, make_plan
+
+SETTINGS = PlanSettings(
+    service="local",
+    seed=0,
+    hard_limit_ns=10**10,
+    memory_bytes=1 << 30,
+    output_bytes=1 << 20,
+    process_limit=16,
+    repetitions=1,
+    warmups=0,
+)
+
+
+def program(problem: str, name: str, *, maker: str = "human", label: str = "accepted") -> ProgramAdded:
+    """A program of a problem."""
+    return ProgramAdded(
+        problem_id=problem,
+        program_id=f"{problem}/{name}",
+        name=f"{name}.py",
+        maker=maker,
+        label=label,
+        language="python3",
+        source_blob="",
+        source_bytes=0,
+        rollout_id=None,
+    )
+
+
+def test_of(problem: str, name: str) -> TestAdded:
+    """A test of a problem."""
+    return TestAdded(
+        problem_id=problem,
+        test_id=f"{problem}/{name}",
+        ordinal=0,
+        group="",
+        original=True,
+        correctness=True,
+        optimization=True,
+        input_blob="",
+        answer_blob="",
+        input_bytes=0,
+        input_chars=0,
+        output_bytes=0,
+        output_chars=0,
+    )
+
+
+test_of.__test__ = False  # type: ignore[attr-defined]  # it makes a value
+
+PROGRAMS = [
+    program("a", "one"),
+    program("a", "two", label="wrong_answer"),
+    program("b", "three", maker="model"),
+    program("b", "four"),
+]
+TESTS = [test_of("a", "1"), test_of("a", "2"), test_of("b", "1")]
+WORKS = {("a/one", "a/1"), ("a/one", "a/2"), ("a/two", "a/1"), ("a/two", "a/2"), ("b/three", "b/1"), ("b/four", "b/1")}
+
+
+def pairs(requests: Sequence[ExecutionRequested]) -> list[tuple[str, str]]:
+    """(program, test) in the order of the plan."""
+    return [(request.program_id, request.test_id) for request in requests]
+
+
+@given(seed=st.integers(0, 2**63 - 1), programs=st.permutations(PROGRAMS), tests=st.permutations(TESTS))
+def test_every_pair_once_in_an_order_that_the_seed_alone_decides(
+    seed: int, programs: list[ProgramAdded], tests: list[TestAdded]
+) -> None:
+    """However programs and tests are listed, the plan is the same; places count from 0."""
+    plan = make_plan(programs, tests, replace(SETTINGS, seed=seed))
+    assert set(pairs(plan.requests)) == WORKS
+    assert [request.place for request in plan.requests] == list(range(6))
+    keys = [sha256_words("place", seed, r.problem_id, r.program_id, r.test_id) for r in plan.requests]
+    assert keys == sorted(keys)
+    assert plan == make_plan(PROGRAMS, TESTS, replace(SETTINGS, seed=seed))
+
+
+def test_the_campaign_is_called_after_its_plan() -> None:
+    """The same plan gets the same name; any setting, or one program more, gives another."""
+    named = {make_plan(PROGRAMS, TESTS, replace(SETTINGS, **change)).opened.campaign_id for change in CHANGES}
+    named.add(make_plan(PROGRAMS[:3], TESTS, SETTINGS).opened.campaign_id)
+    assert len(named) == len(CHANGES) + 1
+    assert make_plan(PROGRAMS, TESTS, SETTINGS).opened.campaign_id in named
+    assert all(name.startswith("c-") and len(name) == 14 for name in named)
+
+
+CHANGES: list[dict[str, int]] = [{}, {"seed": 1}, {"hard_limit_ns": 1}, {"repetitions": 2}, {"warmups": 1}]
+
+
+def test_the_opening_names_members_pool_and_works() -> None:
+    """References are the human programs labelled accepted; a work's id hashes campaign, program, test and block."""
+    plan = make_plan(PROGRAMS, TESTS, SETTINGS, name="main")
+    assert plan.opened.references == ("a/one", "b/four")
+    assert plan.opened.programs == ("a/one", "a/two", "b/four", "b/three")
+    assert (plan.opened.problems, plan.opened.works) == (("a", "b"), 6)
+    assert all(r.work_id == work_id("main", r.program_id, r.test_id, 0) for r in plan.requests)
+
+
+@pytest.mark.parametrize("name", ["", " x", "a b", "\x1b[31m", "x" * 65, "-x", "a\n"])
+def test_a_campaign_s_name_is_one_plain_word(name: str) -> None:
+    """It is printed, typed and stored: nothing else gets in."""
+    with pytest.raises(UserError, match="use 1 to 64 letters"):
+        make_plan(PROGRAMS, TESTS, SETTINGS, name=name)
+
+
+def test_nothing_to_run_is_said() -> None:
+    """No program, or no test."""
+    for programs, tests in (([], TESTS), (PROGRAMS, [])):
+        with pytest.raises(UserError, match="nothing to run"):
+            make_plan(programs, tests, SETTINGS)
+
+
+def test_the_estimate_uses_stored_durations_then_their_mean() -> None:
+    """Two of six works known at 10 and 30: 40 for them, the mean 20 for each of the other four; else 7 each."""
+    requests = make_plan(PROGRAMS, TESTS, SETTINGS).requests
+    assert estimate_ns(requests, {("a/one", "a/1"): 10, ("a/one", "a/2"): 30}, 7) == (40 + 4 * 20, 4)
+    assert estimate_ns(requests, {}, 7) == (42, 6)
+    assert estimate_ns([], {}, 7) == (0, 0)
