@@ -4,6 +4,7 @@ Everything is recomputed at the reward's own recorded cut by the functions that 
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -18,9 +19,10 @@ from ledger.questions import ATTEMPT_TIMINGS, Questions
 from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger
 from replay.criteria import Criterion
-from replay.gates import Verdicts
+from replay.errors import ReplayError
+from replay.gates import Verdicts, judge
 from replay.measurements import ProblemMeasurements, durations
-from replay.shell import Snapshot, judge_all, load, rewards
+from replay.shell import KERNEL, Calibration, Snapshot, load, pooled, rewards
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Trace:
     reason: str
     recomputed: Mapping[str, Any] | None
     differences: tuple[str, ...]
+    note: str
+    """Why it was not computed again; empty when it was."""
 
 
 def find_reward(questions: Questions, prefix: str) -> dict[str, Any]:
@@ -67,56 +71,77 @@ def find_reward(questions: Questions, prefix: str) -> dict[str, Any]:
 
 
 def trace(ledger: Ledger, questions: Questions, prefix: str) -> Trace:
-    """The trace of one reward, recomputed at its recorded cut."""
+    """The trace of one reward, recomputed at its recorded cut; UserError when what it names is not stored."""
     row = find_reward(questions, prefix)
     then = Questions(ledger, Cut.parse(row["cut"]))
     try:
-        criterion = criterion_of(questions, row["criterion_hash"])
-        snapshot, again = _again(then, questions, row, criterion)
-        calibration = row["calibration_id"] and stored_calibration(then, row["calibration_id"])
-        measured, verdicts = judge_all(snapshot, criterion, calibration or None)
-        at = [m.problem for m in measured].index(row["problem_id"])
-        timings = then.rows(ATTEMPT_TIMINGS, campaign=row["campaign_id"], program=row["program_id"])
-        outcomes = then.rows(
-            "SELECT test_id, outcome, detail, attempt_id FROM execution "
-            "WHERE accepted AND campaign_id = $campaign AND program_id = $program",
-            campaign=row["campaign_id"],
-            program=row["program_id"],
-        )
+        weighed = _weigh(then, row, criterion_of(questions, row["criterion_hash"]))
+        m = _problem_of(weighed.snapshot, row)
+        full = pooled(m, weighed.calibration)
+        verdicts = judge(full, weighed.criterion)
+        other = row["kernel"] != KERNEL
+        again = None if other else weighed.rewards.get(row["program_id"])
         return Trace(
             reward=row,
             criterion=_one(questions, "SELECT * FROM criterion WHERE criterion_hash = $id", row["criterion_hash"]),
             calibration=_calibration_row(questions, row["calibration_id"]),
             program=_one(questions, "SELECT * FROM program WHERE program_id = $id", row["program_id"]),
-            pool=tuple(p for p, member in zip(measured[at].programs, measured[at].reference, strict=True) if member),
-            tests=tuple(_tests(measured[at], verdicts[at], row["program_id"], criterion, (outcomes, timings))),
-            reason=verdicts[at].reason[measured[at].row(row["program_id"])],
+            pool=tuple(p for p, member in zip(full.programs, full.reference, strict=True) if member),
+            tests=tuple(_tests(full, verdicts, weighed.criterion, _stored_runs(then, row))),
+            reason=verdicts.reason[full.row(row["program_id"])],
             recomputed=asdict(again) if again else None,
-            differences=differences(row, again),
+            differences=() if other else differences(row, again),
+            note=_OTHER_KERNEL.format(kernel=row["kernel"], here=KERNEL) if other else "",
         )
     finally:
         then.close()
 
 
+_OTHER_KERNEL = "not recomputed (kernel {kernel}; this release has {here})"
+
+
+def _problem_of(snapshot: Snapshot, row: Mapping[str, Any]) -> ProblemMeasurements:
+    for m in snapshot.problems:
+        if m.problem == row["problem_id"] and row["program_id"] in m.programs:
+            return m
+    raise UserError(
+        f"campaign {snapshot.name!r} holds no program {row['program_id']!r} at the cut of this reward; run `lap verify`"
+    )
+
+
 def criterion_of(questions: Questions, criterion_hash: str) -> Criterion:
-    """The declared criterion of a hash; UserError when it was never declared."""
+    """The declared criterion of a hash; UserError when it was never declared, ReplayError when it is unknown here."""
     row = _one(questions, "SELECT * FROM criterion WHERE criterion_hash = $id", criterion_hash)
     return Criterion.from_mapping(json.loads(row["canonical"]))
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What the rewards that are recomputed together have in common."""
+
+    cut: str
+    campaign: str
+    criterion: str
+    calibration: str | None
+
+
 def verify_rewards(
     ledger: Ledger, questions: Questions, tick: Callable[[int], None] = lambda count: None
-) -> tuple[int, list[str]]:
-    """(rewards recomputed, one line for each that differs). `tick` hears how many rewards each step has done."""
+) -> tuple[int, list[str], list[str]]:
+    """(rewards recomputed, one line for each that differs, one note for each kernel whose rewards are not recomputed).
+
+    Rewards of another kernel version may rightly differ here. `tick` hears how many rewards each step has done.
+    """
     rows = questions.rows("SELECT * FROM reward ORDER BY cut, campaign_id, criterion_hash, calibration_id, reward_id")
     problems = [_CONTRADICTION.format(**row) for row in questions.rows(_TOLD_TWICE)]
-    for (cut, *_), group in groupby(
-        rows, key=lambda r: (r["cut"], r["campaign_id"], r["criterion_hash"], r["calibration_id"])
-    ):
-        batch = list(group)
-        problems += _verify_at(ledger, cut, questions, batch)
-        tick(len(batch))
-    return len(rows), problems
+    others = Counter(row["kernel"] for row in rows if row["kernel"] != KERNEL)
+    tick(others.total())
+    notes = [f"{n} rewards {_OTHER_KERNEL.format(kernel=kernel, here=KERNEL)}" for kernel, n in sorted(others.items())]
+    for group, batch in groupby((row for row in rows if row["kernel"] == KERNEL), key=_group):
+        members = list(batch)
+        problems += _verify_group(ledger, questions, group, members)
+        tick(len(members))
+    return len(rows) - others.total(), problems, notes
 
 
 _TOLD_TWICE = """
@@ -126,27 +151,26 @@ GROUP BY reward_id HAVING count(DISTINCT (value, c, g, q_numerator, q_denominato
 _CONTRADICTION = "reward {id} of {program}: told with two values, which no two derivations give"
 
 
-def _verify_at(ledger: Ledger, cut: str, questions: Questions, batch: list[dict[str, Any]]) -> list[str]:
-    try:
-        then = Questions(ledger, Cut.parse(cut))
-    except UserError as error:
-        return [f"{len(batch)} rewards at cut {cut}: {error}"]
-    try:
-        return list(_verify_batch(then, questions, batch))
-    finally:
-        then.close()
+def _group(row: Mapping[str, Any]) -> _Group:
+    return _Group(row["cut"], row["campaign_id"], row["criterion_hash"], row["calibration_id"])
 
 
-def _verify_batch(then: Questions, questions: Questions, batch: list[dict[str, Any]]) -> Iterator[str]:
+def _verify_group(ledger: Ledger, questions: Questions, group: _Group, batch: list[dict[str, Any]]) -> list[str]:
+    """One line for each difference, or one for all when they cannot be weighed: one bad event stops nothing else."""
     try:
-        criterion = criterion_of(questions, batch[0]["criterion_hash"])
-        derived = _derive(then, batch[0], criterion)
-    except UserError as error:
-        yield f"{len(batch)} rewards at cut {batch[0]['cut']}: {error}"
-        return
-    for row in batch:
-        for difference in differences(row, derived.get(row["program_id"])):
-            yield f"reward {row['reward_id'][:12]} of {row['program_id']}: {difference}"
+        criterion = criterion_of(questions, group.criterion)
+        then = Questions(ledger, Cut.parse(group.cut))
+        try:
+            derived = _weigh(then, batch[0], criterion).rewards
+        finally:
+            then.close()
+    except (UserError, ReplayError) as error:
+        return [f"{len(batch)} rewards at cut {group.cut}: {error}"]
+    return [
+        f"reward {row['reward_id'][:12]} of {row['program_id']}: {difference}"
+        for row in batch
+        for difference in differences(row, derived.get(row["program_id"]))
+    ]
 
 
 def differences(row: Mapping[str, Any], again: RewardAssigned | None) -> tuple[str, ...]:
@@ -159,30 +183,50 @@ def differences(row: Mapping[str, Any], again: RewardAssigned | None) -> tuple[s
     )
 
 
-def _again(
-    then: Questions, questions: Questions, row: Mapping[str, Any], criterion: Criterion
-) -> tuple[Snapshot, RewardAssigned | None]:
-    return load(then, row["campaign_id"]), _derive(then, row, criterion).get(row["program_id"])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weighed:
+    """A campaign at a reward's cut, and the rewards that follow from it by program."""
+
+    criterion: Criterion
+    snapshot: Snapshot
+    calibration: Calibration | None
+    rewards: Mapping[str, RewardAssigned]
 
 
-def _derive(then: Questions, row: Mapping[str, Any], criterion: Criterion) -> dict[str, RewardAssigned]:
+def _weigh(then: Questions, row: Mapping[str, Any], criterion: Criterion) -> _Weighed:
     calibration = stored_calibration(then, row["calibration_id"]) if row["calibration_id"] else None
-    derived, _ = rewards(load(then, row["campaign_id"]), criterion, calibration)
-    return {reward.program_id: reward for reward in derived}
+    snapshot = load(then, row["campaign_id"])
+    derived, _ = rewards(snapshot, criterion, calibration)
+    return _Weighed(criterion, snapshot, calibration, {reward.program_id: reward for reward in derived})
 
 
-def _tests(
-    m: ProblemMeasurements,
-    verdicts: Verdicts,
-    program: str,
-    criterion: Criterion,
-    found: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-) -> Iterator[TestTrace]:
-    row = m.row(program)
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """What is stored of one program's runs: the accepted outcome of each test, and the timings of each attempt."""
+
+    program: str
+    outcomes: Mapping[str, Mapping[str, Any]]
+    timings: Mapping[str, tuple[Mapping[str, Any], ...]]
+
+
+def _stored_runs(then: Questions, row: Mapping[str, Any]) -> _Runs:
+    of = {"campaign": row["campaign_id"], "program": row["program_id"]}
+    timings: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for timing in then.rows(ATTEMPT_TIMINGS, **of):
+        timings[timing["attempt_id"]] = (*timings.get(timing["attempt_id"], ()), timing)
+    outcomes = then.rows(
+        "SELECT test_id, outcome, detail, attempt_id FROM execution "
+        "WHERE accepted AND campaign_id = $campaign AND program_id = $program",
+        **of,
+    )
+    return _Runs(row["program_id"], {outcome["test_id"]: outcome for outcome in outcomes}, timings)
+
+
+def _tests(m: ProblemMeasurements, verdicts: Verdicts, criterion: Criterion, runs: _Runs) -> Iterator[TestTrace]:
+    row = m.row(runs.program)
     ranked = durations(m, criterion)
-    outcomes = {outcome["test_id"]: outcome for outcome in found[0]}
     for column, test in enumerate(m.tests.ids):
-        outcome = outcomes[test]
+        outcome = runs.outcomes.get(test, _NO_OUTCOME)
         low, high = int(verdicts.k_lo[row, column]), int(verdicts.k_hi[row, column])
         counted = low >= 0 and low == high and verdicts.pool_size[row] > 0
         yield TestTrace(
@@ -194,8 +238,11 @@ def _tests(
             duration_ns=int(ranked[row, column]),
             rank=low if counted else None,
             percentile=100 * low / (2 * int(verdicts.pool_size[row])) if counted else None,
-            timings=tuple(t for t in found[1] if t["attempt_id"] == outcome["attempt_id"]),
+            timings=runs.timings.get(outcome["attempt_id"], ()),
         )
+
+
+_NO_OUTCOME: Mapping[str, Any] = {"outcome": "missing", "detail": "", "attempt_id": ""}  # only under a forged reward
 
 
 def _roles(m: ProblemMeasurements, column: int) -> tuple[str, ...]:

@@ -8,27 +8,42 @@ from typing import Any
 from ledger.digests import sha256_words
 from ledger.errors import UserError
 from ledger.events import CalibrationFitted
-from ledger.questions import Questions
+from ledger.questions import CAMPAIGNS, Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
 from replay.calibration import AffineFit, fit_affine
 from replay.criteria import Criterion
-from replay.shell import KERNEL, Calibration, Snapshot, load
+from replay.shell import KERNEL, Calibration, Snapshot, load, references_digest
 
 
 def calibrate(
     ledger: Ledger, producer: Producer, criterion: Criterion, *, source: str, target: str
 ) -> CalibrationFitted:
-    """The fit of `source` into `target`, appended unless the ledger holds it; UserError when the classes differ."""
+    """The fit of `source` into `target`, appended unless the ledger holds it: then the one that is held.
+
+    UserError when the worker classes differ, or while a work of either campaign has no accepted outcome.
+    """
     questions = Questions(ledger)
     try:
-        fitted = _event(load(questions, source), load(questions, target), criterion)
-        held = questions.rows("SELECT 1 FROM calibration WHERE calibration_id = $id", id=fitted.calibration_id)
+        stored, fresh = load(questions, source), load(questions, target)
+        _check_complete(questions, source, target)
+        fitted = _event(stored, fresh, criterion)
+        held = questions.rows("SELECT * FROM calibration WHERE calibration_id = $id", id=fitted.calibration_id)
     finally:
         questions.close()
-    if not held:
-        producer.append([fitted])
+    if held:
+        return CalibrationFitted(**held[0])
+    producer.append([fitted])
     return fitted
+
+
+def _check_complete(questions: Questions, *campaigns: str) -> None:
+    for row in questions.rows(CAMPAIGNS):
+        if row["campaign_id"] in campaigns and row["done"] < row["works"]:
+            raise UserError(
+                f"campaign {row['campaign_id']!r} has {row['works'] - row['done']} of {row['works']} works without an "
+                "outcome; finish it with `lap run`, then calibrate"
+            )
 
 
 def find_calibration(
@@ -36,31 +51,41 @@ def find_calibration(
 ) -> Calibration | None:
     """The calibration that a criterion asks for, as it was stored; None when it asks for none.
 
-    UserError when no usable fit into the target was stored: programs of two campaigns meet only through a named one.
+    Of several usable fits from one source the last admitted counts. UserError when there is none, or when the sources
+    differ and none is named: programs of two campaigns meet only through a named one.
     """
     if criterion.calibration == "none":
         return None
     rows = questions.rows(
-        "SELECT * FROM calibration WHERE target_campaign = $target AND clock = $clock AND estimator = $estimator "
-        "AND startup = $startup ORDER BY calibration_id",
+        _FITS,
         target=target,
         clock=criterion.clock,
         estimator=criterion.estimator,
         startup=criterion.startup,
     )
-    usable = [row for row in rows if not row["refused"] and source in (None, row["source_campaign"])]
+    asked = [row for row in rows if source in (None, row["source_campaign"])]
+    usable = {row["source_campaign"]: row["calibration_id"] for row in asked if not row["refused"]}
     if not usable:
-        reason = f"; the stored fit was refused: {rows[0]['refused']}" if rows else ""
+        reason = f"; the stored fit was refused: {asked[-1]['refused']}" if asked else ""
         raise UserError(
             f"no usable calibration into campaign {target!r}{reason}; "
             f"fit one with `lap calibrate --from ID --to {target}`"
         )
     if len(usable) > 1:
-        sources = ", ".join(row["source_campaign"] for row in usable)
+        sources = ", ".join(sorted(usable))
         raise UserError(
             f"several calibrations into campaign {target!r} are stored, from {sources}; name one with --from"
         )
-    return stored_calibration(questions, usable[0]["calibration_id"])
+    (calibration_id,) = usable.values()
+    return stored_calibration(questions, calibration_id)
+
+
+_FITS = """
+SELECT calibration_id, source_campaign, refused FROM calibration_fitted
+WHERE target_campaign = $target AND clock = $clock AND estimator = $estimator AND startup = $startup
+QUALIFY row_number() OVER (PARTITION BY calibration_id ORDER BY _admission, _row) = 1 ORDER BY _admission, _row
+"""
+"""Fits into a target in the order of their admission; all of them lie on the one partition of their stream."""
 
 
 def stored_calibration(questions: Questions, calibration_id: str) -> Calibration:
@@ -100,8 +125,7 @@ def _event(stored: Snapshot, fresh: Snapshot, criterion: Criterion) -> Calibrati
     if stored.campaign["service"] != fresh.campaign["service"]:
         raise UserError(f"campaigns {stored.name!r} and {fresh.name!r} ran on different services; re-run on one")
     fit = fit_affine(stored.problems, fresh.problems, criterion)
-    common = sorted(set(stored.campaign["references"]) & set(fresh.campaign["references"]))
-    evidence = sha256_words("pairs", *(rows[program] for program in common for rows in (stored.rows, fresh.rows)))
+    evidence = sha256_words("pairs", references_digest(stored), references_digest(fresh))
     words = ("calibration", "affine", stored.name, fresh.name, criterion.clock, criterion.estimator, criterion.startup)
     return replace(
         _plain(fit, stored, fresh, criterion),

@@ -5,12 +5,13 @@ Streams only wake a rewarder; it never reads a number from them. Problems that a
 
 from dataclasses import dataclass
 
+from consumers.calibrator import find_calibration
 from ledger.events import CriterionDeclared, Event, RewardAssigned
 from ledger.questions import Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
-from replay.shell import Calibration, load, rewards
+from replay.shell import load, rewards
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +31,18 @@ def assign(
     *,
     name: str,
     campaign: str | None = None,
-    calibration: Calibration | None = None,
+    source: str | None = None,
 ) -> Assigned:
     """Rewards of every closed problem of a campaign, each appended at most once; the criterion is declared first.
 
-    Deriving twice is harmless: an id that the ledger holds is left out, and a second telling of one changes nothing.
+    Everything is read at one cut, the calibration that the criterion asks for too; `source` names the campaign that it
+    comes from (UserError when there is none, or more than one and no source). Deriving twice is harmless: an id that
+    the ledger holds is left out, and a second telling of one changes nothing.
     """
     questions = Questions(ledger)
     try:
         snapshot = load(questions, campaign)
+        calibration = find_calibration(questions, snapshot.name, criterion, source=source)
         derived, waiting = rewards(snapshot, criterion, calibration)
         held = {row["reward_id"] for row in questions.rows("SELECT reward_id FROM reward")}
         declared = {row["criterion_hash"] for row in questions.rows("SELECT criterion_hash FROM criterion")}

@@ -11,8 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-DIGEST_BYTES = 32
-
 
 def sha256(*parts: bytes) -> str:
     """SHA-256 of the parts, each preceded by its length, as 64 hex digits."""

@@ -156,33 +156,37 @@ def _read_batch(payload: bytes, declared: EventType) -> pa.RecordBatch:
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise FrameError("too-large", f"payload of {len(payload)} bytes, the limit is {MAX_PAYLOAD_BYTES}")
     try:
-        _refuse_compression(payload)
         with pa.ipc.open_stream(payload) as reader:
-            schema, batches = reader.schema, [reader.read_next_batch()]
-            batches.extend(reader)
-        batches[0].validate(full=True)
+            _check_messages(reader.schema, payload, declared)
+            batch = reader.read_next_batch()
+        batch.validate(full=True)
     except FrameError:
         raise
     except (pa.ArrowException, StopIteration, EOFError, OSError, ValueError, MemoryError, struct.error) as error:
         words = " ".join(str(error).split())[:200]
         raise FrameError("undecodable", f"not an Arrow stream of one batch: {words}") from None
-    _check_batch(schema, batches, declared)
-    return batches[0]
+    _check_batch(batch, declared)
+    return batch
 
 
-def _refuse_compression(payload: bytes) -> None:
-    """FrameError when a batch is compressed: frames never are, and a small one could decode to any size.
+def _check_messages(schema: pa.Schema, payload: bytes, declared: EventType) -> None:
+    """FrameError unless the schema is the type's own and one plain record batch follows; nothing is decoded yet.
 
-    In the Arrow format's flatbuffers Message.header is the third field and RecordBatch.compression the fourth.
+    A dictionary or a compressed batch never stands in a frame, and a small one could decode to any size. In the Arrow
+    format's flatbuffers Message.header is the third field and RecordBatch.compression the fourth.
     """
+    if not schema.equals(declared.schema):
+        raise FrameError("bad-schema", f"columns differ from {declared.name} version {declared.version}")
     messages = pa.ipc.MessageReader.open_stream(payload)
     messages.read_next_message()  # the schema
-    for message in messages:
-        data = message.metadata.to_pybytes()
-        root = _flat_u32(data, 0)
-        header = root + _flat_field(data, root, 2)
-        if _flat_field(data, header + _flat_u32(data, header), 3):
-            raise FrameError("undecodable", "its buffers are compressed, which no frame's are")
+    found = list(messages)
+    if [message.type for message in found] != ["record batch"]:
+        raise FrameError("bad-schema", "a frame holds one record batch and nothing else")
+    data = found[0].metadata.to_pybytes()
+    root = _flat_u32(data, 0)
+    header = root + _flat_field(data, root, 2)
+    if _flat_field(data, header + _flat_u32(data, header), 3):
+        raise FrameError("undecodable", "its buffers are compressed, which no frame's are")
 
 
 def _flat_u32(data: bytes, at: int) -> int:
@@ -198,14 +202,12 @@ def _flat_field(data: bytes, table: int, field: int) -> int:
     return int(struct.unpack_from("<H", data, vtable + at)[0])
 
 
-def _check_batch(schema: pa.Schema, batches: list[pa.RecordBatch], declared: EventType) -> None:
-    if not schema.equals(declared.schema):
-        raise FrameError("bad-schema", f"columns differ from {declared.name} version {declared.version}")
-    if len(batches) != 1 or batches[0].num_rows == 0:
-        raise FrameError("bad-schema", "a frame holds one batch with at least one event")
-    if batches[0].nbytes > MAX_DECODED_BYTES:
-        raise FrameError("too-large", f"decoded to {batches[0].nbytes} bytes, the limit is {MAX_DECODED_BYTES}")
-    for column, array in zip(declared.columns, batches[0].columns, strict=True):
+def _check_batch(batch: pa.RecordBatch, declared: EventType) -> None:
+    if batch.num_rows == 0:
+        raise FrameError("bad-schema", "a frame holds at least one event")
+    if batch.nbytes > MAX_DECODED_BYTES:
+        raise FrameError("too-large", f"decoded to {batch.nbytes} bytes, the limit is {MAX_DECODED_BYTES}")
+    for column, array in zip(declared.columns, batch.columns, strict=True):
         items = array.flatten().null_count if pa.types.is_list(column.arrow) else 0
         if items or (array.null_count and not column.nullable):
             raise FrameError("bad-schema", f"null in column {column.name}, which must have a value")

@@ -5,7 +5,7 @@ sees the arrow tables handed to it and nothing else.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import duckdb
@@ -113,8 +113,3 @@ class Questions:
         self._load(raw_name(need) for need in view.needs)
         # The name and the text are constants of `ledger.views`, never a user's words.
         self._connection.execute(f'CREATE VIEW "{view.name}" AS {view.sql}')
-
-
-def describe_views() -> Mapping[str, str]:
-    """View names with their meaning, for help texts and the reference page."""
-    return {name: view.doc for name, view in BY_NAME.items()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from ledger.store.engine import reading
-from ledger.store.opened import Ledger, head_now
+from ledger.store.opened import Ledger, cut_now, head_now
 
 _PARTITIONS = text(
     "SELECT p.stream, p.partition, p.admissions, p.next_position, p.duplicates,"
@@ -36,9 +36,10 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus:
-    """The whole ledger: its partitions, sealed segments and head."""
+    """The whole ledger: its partitions, sealed segments, and the cut with the head that belongs to it."""
 
     identity: str
+    cut: str
     partitions: tuple[PartitionStatus, ...]
     segments: int
     head: str
@@ -66,4 +67,5 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
             for row in connection.execute(_PARTITIONS)
         )
         segments = int(connection.execute(text("SELECT count(*) FROM segment")).scalar_one())
-        return LedgerStatus(ledger.identity, partitions, segments, head_now(connection))
+        cut = str(cut_now(connection))
+        return LedgerStatus(ledger.identity, cut, partitions, segments, head_now(connection))

@@ -66,7 +66,12 @@ VIEWS: tuple[View, ...] = (
     _first("problem", "problem.added", "problem_id", "one row a problem"),
     _first("test", "test.added", "test_id", "one row a test, with its kinds and sizes"),
     _first("program", "program.added", "program_id", "one row a program, with its claimed label"),
-    _first("filter", "filter.decided", "problem_id, subject_id, rule", "filter decisions with their reasons"),
+    _first(
+        "filter",
+        "filter.decided",
+        "campaign_id, subject_id, rule",
+        "filter decisions of each campaign, with their reasons",
+    ),
     _first("campaign", "campaign.opened", "campaign_id", "one row a campaign: members, pool, limits, seed"),
     _first("closing", "campaign.closed", "campaign_id", "campaigns that are closed, with their counts"),
     _first("worker", "worker.started", "worker_id", "sandbox workers and their start-up"),

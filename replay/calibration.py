@@ -109,17 +109,21 @@ def apply(fit: AffineFit, stored_ns: Ints) -> Ints:
 def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: AffineFit) -> ProblemMeasurements:
     """The fresh problem with the stored references that were not re-run added to its pool, durations mapped.
 
-    They have one repetition on the fit's clock, no start-up left to subtract, and are never candidates; the bound of a
-    killed run is mapped too. Tests the stored campaign lacks are MISSING. ReplayError when the fit is refused.
+    They have one repetition on the fit's clock, no start-up left to subtract, and are never candidates. Of a killed run
+    the bound is mapped, and is its limit from then on; a bound of 0 tells nothing and stays. Tests the stored campaign
+    lacks are MISSING. ReplayError when the fit is refused.
     """
     criterion = Criterion(clock=fit.clock, estimator=fit.estimator, startup=fit.startup)
     known = set(fresh.programs)
     rows = [i for i in np.flatnonzero(stored.reference).tolist() if stored.programs[i] not in known]
     readings = read(stored, criterion)
     outcome = _columns(stored, fresh, readings.outcome[rows], Outcome.MISSING)
-    value = np.where(readings.outcome == Outcome.TIME_LIMIT, readings.bound_ns, readings.duration_ns)
-    mapped = np.where(value == ABSENT, ABSENT, apply(fit, value))
+    killed = readings.outcome == Outcome.TIME_LIMIT
+    unknown = np.where(killed, readings.bound_ns == 0, readings.duration_ns == ABSENT)
+    mapped = np.where(unknown, ABSENT, apply(fit, np.where(killed, readings.bound_ns, readings.duration_ns)))
     limit = np.where(stored.limit_ns == ABSENT, ABSENT, apply(fit, stored.limit_ns))
+    # the killed repetition is read as the limit: with the hard limit there, more would be known than was ever seen
+    limit = np.where(killed, np.maximum(mapped, 0), limit)
     repetitions = np.full((*outcome.shape, max(fresh.wall_ns.shape[2], 1)), ABSENT, dtype=np.int64)
     absent = repetitions.copy()
     repetitions[:, :, 0] = _columns(stored, fresh, mapped[rows], ABSENT)

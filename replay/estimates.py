@@ -45,17 +45,6 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return (every - math.comb(n - c, k)) / every
 
 
-def pass_at_k_each(n: Ints, c: Ints, k: int) -> Floats:
-    """pass@k in [0, 1] of many problems at once [N], from samples n [N] and passes c [N]; ReplayError as above."""
-    n, c = np.asarray(n), np.asarray(c)
-    for samples, passed in zip(n.tolist(), c.tolist(), strict=True):
-        _check_counts(samples, passed, k)
-    missed = np.ones(n.shape)
-    for j in range(k):
-        missed *= np.maximum(n - c - j, 0) / (n - j)  # C(n-c, k) / C(n, k), one factor at a time
-    return 1.0 - missed
-
-
 def t_interval(values: Floats) -> tuple[float, float] | None:
     """The 95% t interval of the mean of values in [0, 1], clipped to [0, 1]; None with fewer than two values."""
     if len(values) < 2:

@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.measurements import ABSENT, Bools, Bytes, Floats, Ints, Outcome, ProblemMeasurements, Readings, Tests, read
+from replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings, Tests, read
 from replay.ranks import Ranks, rank
 
 
@@ -42,10 +42,6 @@ class Verdicts:
     k_hi: Ints  # [P, T] largest; the percentile is 100 k / (2 pool_size)
     pool_size: Ints  # [P] references each program is ranked against
     reason: tuple[str, ...]  # [P] in short words
-
-    def q(self) -> Floats:
-        """Midpoints of q in [0, 1] for display [P], nan where undefined; verdicts never read these."""
-        return np.where(self.q_den > 0, (self.q_lo + self.q_hi) / np.maximum(2 * self.q_den, 1), np.nan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The online rewarder and every offline replay call these same functions. Nothing 
 a clock: the same ledger at the same cut gives the same snapshot for ever.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +53,7 @@ class Snapshot:
         return str(self.campaign["campaign_id"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
     """A fit with the id of its event and the snapshot that its stored durations come from."""
 
@@ -88,12 +88,23 @@ def load(questions: Questions, campaign: str | None = None) -> Snapshot:
     repetitions = _by_attempt(questions.ask(REPETITIONS, campaign=name))
     problems, rows = [], {}
     for problem in chosen["problems"]:
-        own = [p for p in programs if p["problem_id"] == problem]
-        own_tests = [t for t in tests if t["problem_id"] == problem]
-        own_cells = cells.filter(pa.compute.equal(cells["problem_id"], problem)).to_pylist()
-        problems.append(_measurements(problem, chosen, own, own_tests, (own_cells, repetitions)))
-        rows.update(_row_digests(own, own_cells))
+        own = _Stored(
+            programs=[p for p in programs if p["problem_id"] == problem],
+            tests=[t for t in tests if t["problem_id"] == problem],
+            cells=cells.filter(pa.compute.equal(cells["problem_id"], problem)).to_pylist(),
+        )
+        problems.append(_measurements(problem, chosen, own, repetitions))
+        rows.update(_row_digests(own))
     return Snapshot(chosen, str(questions.cut), tuple(problems), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The stored rows of one problem in one campaign."""
+
+    programs: Sequence[Mapping[str, Any]]
+    tests: Sequence[Mapping[str, Any]]
+    cells: Sequence[Mapping[str, Any]]  # accepted attempts, `p` and `t` their program's and test's places
 
 
 def _by_attempt(table: pa.Table) -> dict[str, list[dict[str, Any]]]:
@@ -104,19 +115,14 @@ def _by_attempt(table: pa.Table) -> dict[str, list[dict[str, Any]]]:
 
 
 def _measurements(
-    problem: str,
-    campaign: Mapping[str, Any],
-    programs: Sequence[Mapping[str, Any]],
-    tests: Sequence[Mapping[str, Any]],
-    found: tuple[Sequence[Mapping[str, Any]], Mapping[str, list[dict[str, Any]]]],
+    problem: str, campaign: Mapping[str, Any], own: _Stored, repetitions: Mapping[str, list[dict[str, Any]]]
 ) -> ProblemMeasurements:
-    cells, repetitions = found
-    shape = (len(programs), len(tests))
-    depth = max((len(repetitions.get(cell["attempt_id"], ())) for cell in cells), default=0)
+    programs, shape = own.programs, (len(own.programs), len(own.tests))
+    depth = max((len(repetitions.get(cell["attempt_id"], ())) for cell in own.cells), default=0)
     outcome = np.zeros(shape, dtype=np.int8)
     wall, cpu = (np.full((*shape, depth), ABSENT, dtype=np.int64) for _ in range(2))
     startup, limit = np.zeros(shape, dtype=np.int64), np.full(shape, ABSENT, dtype=np.int64)
-    for cell in cells:
+    for cell in own.cells:
         at = cell["p"], cell["t"]
         outcome[at] = _OUTCOMES[cell["outcome"]]
         limit[at] = campaign["hard_limit_ns"]
@@ -127,7 +133,7 @@ def _measurements(
     return ProblemMeasurements(
         problem=problem,
         campaign=campaign["campaign_id"],
-        tests=_tests(tests),
+        tests=_tests(own.tests),
         programs=tuple(p["program_id"] for p in programs),
         makers=tuple(p["maker"] for p in programs),
         labels=tuple(p["label"] for p in programs),
@@ -161,9 +167,9 @@ def _tests(tests: Sequence[Mapping[str, Any]]) -> Tests:
     )
 
 
-def _row_digests(programs: Sequence[Mapping[str, Any]], cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    words: dict[int, list[str]] = {place: [p["program_id"], p["source_blob"]] for place, p in enumerate(programs)}
-    for cell in cells:
+def _row_digests(own: _Stored) -> dict[str, str]:
+    words: dict[int, list[str]] = {place: [p["program_id"], p["source_blob"]] for place, p in enumerate(own.programs)}
+    for cell in own.cells:
         words[cell["p"]] += [str(cell["t"]), cell["outcome"], cell["attempt_id"], cell["timings_digest"]]
     return {words[place][0]: sha256_words(*words[place]) for place in words}
 
@@ -194,8 +200,23 @@ def evidence(snapshot: Snapshot, m: ProblemMeasurements, program: str, calibrati
     pool = sorted(p for p, member in zip(m.programs, m.reference, strict=True) if member)
     stored = calibration.stored.rows if calibration else {}
     rows = [snapshot.rows.get(p) or stored[p] for p in pool]
-    tests = sha256_words(*m.tests.ids, *np.flatnonzero(m.tests.correctness), *np.flatnonzero(m.tests.optimization))
-    return sha256_words("evidence", m.problem, tests, len(pool), *rows, snapshot.rows[program])
+    return sha256_words("evidence", m.problem, _tests_digest(m.tests), len(pool), *rows, snapshot.rows[program])
+
+
+def references_digest(snapshot: Snapshot) -> str:
+    """Digest of what a calibration reads of one campaign: every problem's tests and every reference's row."""
+    words: list[str | int] = ["references"]
+    for m in snapshot.problems:
+        pool = sorted(p for p, member in zip(m.programs, m.reference, strict=True) if member)
+        words += [m.problem, _tests_digest(m.tests), len(pool), *(snapshot.rows[p] for p in pool)]
+    return sha256_words(*words)
+
+
+def _tests_digest(tests: Tests) -> str:
+    kinds = zip(tests.ids, tests.original, tests.correctness, tests.optimization, strict=True)
+    return sha256_words(
+        *(f"{int(original)}{int(correct)}{int(ranked)} {name}" for name, original, correct, ranked in kinds)
+    )
 
 
 def rewards(
@@ -209,45 +230,43 @@ def rewards(
             waiting += int(m.candidate.sum())
             continue
         full = pooled(m, calibration)
-        given = _problem_rewards(snapshot, full, judge(full, criterion), criterion, calibration)
+        given = _problem_rewards(_Judged(snapshot, full, judge(full, criterion), calibration), criterion)
         assigned += given
         waiting += int(m.candidate.sum()) - len(given)
     return assigned, waiting
 
 
-def _problem_rewards(
-    snapshot: Snapshot,
-    m: ProblemMeasurements,
-    verdicts: Verdicts,
-    criterion: Criterion,
-    calibration: Calibration | None,
-) -> list[RewardAssigned]:
-    values = reward(verdicts.c, verdicts.g, criterion)
-    chosen = np.flatnonzero(verdicts.candidate & ~np.isnan(values))
-    return [_assigned(snapshot, m, verdicts, int(row), float(values[row]), calibration) for row in chosen]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """One problem with its verdicts and what they rest on."""
+
+    snapshot: Snapshot
+    m: ProblemMeasurements
+    verdicts: Verdicts
+    calibration: Calibration | None
 
 
-def _assigned(
-    snapshot: Snapshot,
-    m: ProblemMeasurements,
-    verdicts: Verdicts,
-    row: int,
-    value: float,
-    calibration: Calibration | None,
-) -> RewardAssigned:
+def _problem_rewards(judged: _Judged, criterion: Criterion) -> list[RewardAssigned]:
+    values = reward(judged.verdicts.c, judged.verdicts.g, criterion)
+    chosen = np.flatnonzero(judged.verdicts.candidate & ~np.isnan(values))
+    return [_assigned(judged, int(row), float(values[row])) for row in chosen]
+
+
+def _assigned(judged: _Judged, row: int, value: float) -> RewardAssigned:
+    snapshot, verdicts, calibration = judged.snapshot, judged.verdicts, judged.calibration
     program = verdicts.programs[row]
-    proof = evidence(snapshot, m, program, calibration)
+    proof = evidence(snapshot, judged.m, program, calibration)
     calibration_id = calibration.calibration_id if calibration else None
     return RewardAssigned(
         reward_id=reward_id(snapshot.name, program, verdicts.criterion, calibration_id, proof),
-        problem_id=m.problem,
+        problem_id=judged.m.problem,
         program_id=program,
         campaign_id=snapshot.name,
         criterion_hash=verdicts.criterion,
         calibration_id=calibration_id,
         value=value,
-        c=bool(verdicts.c[row] == Status.PASS),
-        g=bool(verdicts.g[row] == Status.PASS),
+        c=_known(verdicts.c[row]),
+        g=_known(verdicts.g[row]),
         q_numerator=int(verdicts.q_hi[row]),
         q_denominator=int(verdicts.q_den[row]),
         pool_size=int(verdicts.pool_size[row]),
@@ -255,6 +274,10 @@ def _assigned(
         kernel=KERNEL,
         cut=snapshot.cut,
     )
+
+
+def _known(gate: int) -> bool | None:
+    return None if gate == Status.UNDECIDED else bool(gate == Status.PASS)
 
 
 def reward_id(campaign: str, program: str, criterion: str, calibration: str | None, proof: str) -> str:

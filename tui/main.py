@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from ledger.errors import LapError, io_fault
+from replay.errors import ReplayError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("tui.commands.demo", "Run the main job on four problems of the corpus, start to finish."),
@@ -90,13 +91,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 0
     except LapError as error:
         return _tell(str(error), error.exit_code)
+    except ReplayError as error:
+        return _tell(str(error), 2)
     except Exception as error:  # noqa: BLE001  (the last line of defence: one line, never a traceback)
         return _unexpected(error)
 
 
 def _unexpected(error: Exception) -> int:
-    if type(error).__name__ == "ReplayError":  # its module imports numpy, which `lap --help` must not
-        return _tell(str(error), 2)
     if isinstance(error, OSError) and error.errno:
         fault = io_fault(error, f"cannot use {error.filename or 'a file'}")
         return _tell(str(fault), fault.exit_code)

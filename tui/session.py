@@ -4,9 +4,8 @@ Here, and only here, a command meets the clock and fresh ids. With the local str
 what lies on the stream before it starts, and what it appended before it ends.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,13 +13,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ledger.errors import UserError
 from ledger.store.cuts import Cut
+from ledger.store.engine import reading
 from ledger.store.opened import Ledger, create_ledger, open_ledger
 
 if TYPE_CHECKING:
     from ledger.questions import Questions
-    from ledger.streams.producer import Producer
 
 
 def new_id() -> str:
@@ -45,27 +43,46 @@ def make_ledger(root: Path) -> Ledger:
     return create_ledger(root, new_id(), utc_now())
 
 
-@dataclass(frozen=True, slots=True)
 class Writing:
-    """An open ledger with a producer; `admit` brings the stream into the ledger and returns the frames admitted."""
+    """An open ledger to append to, with a producer whose epoch is opened only when something is appended."""
 
-    ledger: Ledger
-    producer: "Producer"
-    admit: Callable[[], int]
+    def __init__(self, ledger: Ledger, label: str) -> None:
+        from ledger.streams.producer import Producer
+
+        self.ledger = ledger
+        self._stream = ledger.stream()
+        self.producer = Producer(self._stream, new_id(), label, release())
+
+    def admit(self) -> int:
+        """Brings the stream into the ledger; the frames admitted. Quarantined records are told on stderr."""
+        from consumers.sink import drain
+
+        drained = drain(self.ledger, self._stream, seen=utc_now())
+        if drained.quarantined:
+            click.echo(f"lap: {drained.quarantined} records were quarantined; see `lap ledger status`", err=True)
+        return drained.admitted
+
+    def close(self) -> None:
+        """Closes the epoch, admits what was appended, and releases the files."""
+        try:
+            self.producer.close()
+            self.admit()
+        finally:
+            self._stream.close()
+            self.ledger.close()
 
 
 @contextmanager
 def asking(root: Path, at: str | None = None) -> Iterator["Questions"]:
-    """Questions to the ledger at a cut, by default at everything admitted; UserError for a cut that lies ahead."""
+    """Questions to the ledger at a cut, by default at everything admitted; UserError for a cut that lies beyond."""
     from ledger.questions import Questions
+    from ledger.store.reader import check_cut
 
     ledger = open_ledger(root)
     try:
         cut = ledger.cut() if at is None else Cut.parse(at)
-        if not cut <= ledger.cut():
-            raise UserError(
-                f"the cut {cut} lies ahead of this ledger, which stands at {ledger.cut()}; copy an older one"
-            )
+        with reading(ledger.engine) as connection:
+            check_cut(connection, cut)
         questions = Questions(ledger, cut)
         try:
             yield questions
@@ -77,27 +94,10 @@ def asking(root: Path, at: str | None = None) -> Iterator["Questions"]:
 
 @contextmanager
 def writing(root: Path, label: str) -> Iterator[Writing]:
-    """A ledger to append to: the stream is admitted first and last, the producer's epoch is opened and closed."""
-    from consumers.sink import drain
-    from ledger.streams.producer import Producer
-
-    ledger = open_ledger(root)
-    stream = ledger.stream()
-
-    def admit() -> int:
-        drained = drain(ledger, stream)
-        if drained.quarantined:
-            click.echo(f"lap: {drained.quarantined} records were quarantined; see `lap ledger status`", err=True)
-        return drained.admitted
-
+    """A ledger to append to: what lies on its stream is admitted first, what was appended is admitted last."""
+    open_ = Writing(open_ledger(root), label)
     try:
-        admit()
-        producer = Producer(stream, new_id(), label, release())
-        try:
-            yield Writing(ledger, producer, admit)
-        finally:
-            producer.close()
-            admit()
+        open_.admit()
+        yield open_
     finally:
-        stream.close()
-        ledger.close()
+        open_.close()

@@ -56,7 +56,7 @@ def read_settings(**flags: Any) -> Settings:
     given = {name: value for name, value in flags.items() if value is not None}
     try:
         return Settings(**given)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{FILE}: not valid TOML ({error}); write one `name = value` a line") from None
     except ValidationError as error:
         first = error.errors()[0]

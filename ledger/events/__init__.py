@@ -11,7 +11,6 @@ from ledger.events.base import (
     EventType,
     from_batch,
     key_of,
-    names,
     to_batch,
     type_of,
 )
@@ -78,7 +77,6 @@ __all__ = [
     "WorkerStarted",
     "from_batch",
     "key_of",
-    "names",
     "to_batch",
     "type_of",
 ]

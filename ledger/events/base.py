@@ -6,7 +6,7 @@ fact passes everything in. Names are words with a version (`timing.measured`, 1)
 
 import dataclasses
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -117,8 +117,3 @@ def key_of(event: Event) -> str:
     """The partition key of an event: its problem's id, or "" on a one-partition stream."""
     declared = type_of(event)
     return str(getattr(event, declared.key)) if declared.key else ""
-
-
-def names() -> Iterable[str]:
-    """The names of all declared event types, sorted."""
-    return sorted({name for name, _ in EVENTS})

@@ -72,6 +72,7 @@ class FilterDecided:
     subject: Annotated[str, "`test`, `program` or `problem`"]
     subject_id: Annotated[str, "id of what was decided on"]
     rule: Annotated[str, "name of the rule, for instance `re-execution` or `duration`"]
+    campaign_id: Annotated[str | None, "the campaign whose outcomes decided; null where none did"]
     kept: Annotated[bool, "true when it stays"]
     reason: Annotated[str, "one line"]
     figure: Annotated[float | None, "the figure that decided, where there is one"]

@@ -60,7 +60,6 @@ def _check_heads(found: Findings, position: Row[tuple[object, ...]], heads: Head
     stream, partition = position.stream, position.partition
     until = -1 if cut is None else cut.at(stream, partition)
     head, admission, taken = first_head(found.ledger.identity, stream, partition), 0, 0
-    marks = found.seen[stream, partition]
     if until == 0:
         heads.then[stream, partition] = (0, head)
     for due, row in enumerate(found.connection.execute(_ADMITTED, _bound(position)), start=1):
@@ -68,16 +67,25 @@ def _check_heads(found: Findings, position: Row[tuple[object, ...]], heads: Head
         if admission != due:
             found.problem(f"{stream}/{partition}: admission {due} is missing from the SQL database")
             break
-        if due < len(marks) and marks[due] != 1:
-            where = "lies in no segment and not in the tail" if marks[due] == 0 else "lies in more than one place"
-            found.problem(f"{place(stream, partition, due)} {where}")
         head = next_head(head, row.digest)
         if due == until:
             heads.then[stream, partition] = (due, head)
     heads.now[stream, partition] = (admission, head)
+    _check_marks(found, stream, partition)
     if (admission, head) != (position.admissions, position.head):
         found.problem(f"position {stream}/{partition}: its head or count differs from its {admission} frames")
     _check_next(found, position, taken)
+
+
+def _check_marks(found: Findings, stream: str, partition: int) -> None:
+    """Each frame was recomputed exactly once; the first that was not stands for all of its partition."""
+    marks = found.seen[stream, partition]
+    for mark, where in ((0, "lies in no segment and not in the tail"), (2, "lies in more than one place")):
+        first = marks.find(mark, 1)
+        if first > 0:
+            others = marks.count(mark, first + 1)
+            more = f", and so with {others} more of its partition" if others else ""
+            found.problem(f"{place(stream, partition, first)} {where}{more}")
 
 
 def _check_next(found: Findings, position: Row[tuple[object, ...]], taken: int) -> None:

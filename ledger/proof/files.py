@@ -6,8 +6,11 @@ import pyarrow.compute as pc
 from ledger.errors import Fault
 from ledger.events import EventType
 from ledger.proof.findings import Findings, place
+from ledger.store.engine import reading
 from ledger.store.reader import segment_rows
 from ledger.store.segments import file_digest
+
+_DELETE = "it may be deleted while nothing writes to the ledger"
 
 
 class BlobCheck:
@@ -49,14 +52,20 @@ def _checked_blobs(found: Findings) -> set[str]:
             continue
         if altered:
             found.problem(f"blob {blobs.path(name)} was altered: its SHA-256 differs from its name")
-    found.notes += [f"{path} is no blob; it may be deleted" for path in blobs.strays()]
+    found.notes += [f"{path} is no blob; {_DELETE}" for path in blobs.strays()]
     return set(names)
 
 
 def note_orphans(found: Findings) -> None:
-    """Notes segment files that the ledger does not name: left by a sealing that was cut short, harmless."""
+    """Notes segment files that the ledger does not name: left by a sealing that was cut short, harmless.
+
+    Names are looked up after the files, in a transaction of its own: a sealing may have ended since this one began.
+    """
     segments = found.ledger.segments
-    named = {segments.path(one.type, one.version, one.name) for one in segment_rows(found.connection)}
-    named |= {segments.manifest_path(one.type, one.version, one.manifest) for one in segment_rows(found.connection)}
-    strays = sorted(path for path in segments.folder.rglob("*") if path.is_file() and path not in named)
-    found.notes += [f"{path} belongs to no segment of this ledger; it may be deleted" for path in strays]
+    files = sorted(path for path in segments.folder.rglob("*") if path.is_file())
+    with reading(found.ledger.engine) as now:
+        sealed = segment_rows(now)
+    named = {segments.path(one.type, one.version, one.name) for one in sealed}
+    named |= {segments.manifest_path(one.type, one.version, one.manifest) for one in sealed}
+    strays = [path for path in files if path not in named]
+    found.notes += [f"{path} belongs to no segment of this ledger; {_DELETE}" for path in strays]

@@ -29,7 +29,7 @@ class Findings:
         self.problems.append(" ".join(words.split()))
 
     def mark(self, stream: str, partition: int, admission: int, rows: int) -> None:
-        """Counts a frame as found, in a segment or in the tail."""
+        """Counts a frame whose rows were recomputed, in a segment or in the tail."""
         self.frames += 1
         self.events += rows
         marks = self.seen.get((stream, partition), bytearray())

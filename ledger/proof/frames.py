@@ -1,7 +1,7 @@
 """Recomputes every frame's digest: from the rows of sealed segments and from the payloads of the tail."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -90,7 +90,6 @@ def tail_tables(found: Findings) -> Iterator[tuple[EventType, pa.Table]]:
 
 
 def _tail_batch(found: Findings, declared: EventType, meta: FrameMeta, payload: bytes) -> pa.RecordBatch | None:
-    found.mark(meta.stream, meta.partition, meta.admission, meta.rows)
     try:
         batch = read_payload(payload, meta.place)
         batch.validate(full=True)
@@ -99,11 +98,12 @@ def _tail_batch(found: Findings, declared: EventType, meta: FrameMeta, payload: 
     except (Fault, *_UNREADABLE) as error:
         found.problem(f"tail: {meta.place} ({declared.name}) cannot be read: {error}")
         return None
-    _check_digest(found, "tail", declared, meta, batch)
+    _check_frame(found, "tail", declared, meta, batch)
     return batch
 
 
-def _check_digest(found: Findings, where: str, declared: EventType, meta: FrameMeta, batch: pa.RecordBatch) -> None:
+def _check_frame(found: Findings, where: str, declared: EventType, meta: FrameMeta, batch: pa.RecordBatch) -> None:
+    found.mark(meta.stream, meta.partition, meta.admission, meta.rows)
     link = Link(meta.epoch, meta.stream, meta.partition, meta.sequence, meta.previous)
     if batch.num_rows != meta.rows or frame_digest(declared, meta.key, link, batch) != meta.digest:
         found.problem(f"{where}: {meta.place} ({declared.name}, {meta.rows} events) was altered: its digest differs")
@@ -152,10 +152,9 @@ def _groups(found: Findings, segment: Segment, metas: list[FrameMeta]) -> Iterat
         file = pq.ParquetFile(path)
     except (Fault, *_UNREADABLE) as error:
         found.problem(f"segment {path} cannot be read: {error}")
-        _mark_all(found, metas)
         return
     with file:
-        start = 0
+        start, held = 0, file.metadata.num_rows
         for number in range(file.num_row_groups):
             rows = file.metadata.row_group(number).num_rows
             end = _frames_of(metas, start, rows)
@@ -164,12 +163,10 @@ def _groups(found: Findings, segment: Segment, metas: list[FrameMeta]) -> Iterat
                 _check_group(found, path, declared, metas[start:end], table)
                 yield declared, table
             start = end
-    _mark_all(found, metas)
-
-
-def _mark_all(found: Findings, metas: Iterable[FrameMeta]) -> None:
-    for meta in metas:
-        found.mark(meta.stream, meta.partition, meta.admission, meta.rows)
+    if start != len(metas) or held != segment.rows:
+        found.problem(
+            f"segment {path} holds {held} rows of {start} frames, {segment.rows} rows of {len(metas)} frames were due"
+        )
 
 
 def _frames_of(metas: Sequence[FrameMeta], start: int, rows: int) -> int:
@@ -187,6 +184,8 @@ def _read_group(
     try:
         table = file.read_row_group(number).cast(placed_schema(declared)).combine_chunks()
         table.validate(full=True)
+        if table.num_rows == 0:
+            raise ValueError("it is empty")
     except _UNREADABLE as error:
         span = f"{metas[0].place} to {metas[-1].place}" if metas else "no listed frame"
         found.problem(f"segment {path}: row group {number} cannot be read ({span}): {error}")
@@ -199,7 +198,7 @@ def _check_group(found: Findings, path: Path, declared: EventType, metas: Sequen
     starts = [0, *accumulate(meta.rows for meta in metas)]
     parts = [batch.slice(start, meta.rows) for start, meta in zip(starts, metas, strict=False)]
     for meta, part in zip(metas, parts, strict=True):
-        _check_digest(found, f"segment {path.name}", declared, meta, part)
+        _check_frame(found, f"segment {path.name}", declared, meta, part)
     if starts[-1] != table.num_rows or len({(meta.stream, meta.partition) for meta in metas}) != 1:
         found.problem(f"segment {path.name}: a row group does not hold the rows of its frames")
         return

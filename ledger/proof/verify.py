@@ -28,12 +28,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was checked, in numbers; `problems` prove damage, `notes` are harmless. `head` is the recomputed head."""
+    """What was checked, in numbers; `problems` prove damage, `notes` are harmless.
+
+    `head` is the recomputed head and `cut` what it covers, in the text form; both empty when nothing could be read.
+    """
 
     frames: int
     events: int
     segments: int
     blobs: int
+    cut: str
     head: str
     problems: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -52,7 +56,7 @@ def verify(ledger: Ledger, progress: Progress | None = None, *, written: Written
             found = Findings(ledger, connection, progress or (lambda *_: None), _marks(connection), problems)
             return _verified(found, written)
     except Fault as fault:
-        return Proof(0, 0, 0, 0, "", (*problems, str(fault)))
+        return Proof(0, 0, 0, 0, "", "", (*problems, str(fault)))
 
 
 def _verified(found: Findings, written: Written | None) -> Proof:
@@ -67,9 +71,16 @@ def _verified(found: Findings, written: Written | None) -> Proof:
     _note_quarantine(found)
     manifests = found.connection.execute(text("SELECT manifest FROM segment ORDER BY ordinal")).scalars().all()
     _check_written(found, heads, manifests, written)
-    head = ledger_head(heads.now, manifests)
-    problems, notes = tuple(found.problems), tuple(found.notes)
-    return Proof(found.frames, found.events, len(manifests), blobs.count, head, problems, notes)
+    return Proof(
+        found.frames,
+        found.events,
+        len(manifests),
+        blobs.count,
+        str(Cut.of({place: admissions for place, (admissions, _) in heads.now.items()})),
+        ledger_head(heads.now, manifests),
+        tuple(found.problems),
+        tuple(found.notes),
+    )
 
 
 def _marks(connection: Connection) -> dict[tuple[str, int], bytearray]:

@@ -4,8 +4,9 @@ SQLAlchemy Core with text statements that PostgreSQL accepts too; what differs b
 """
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,19 +24,44 @@ _WRITES = "lap_writes"
 def sqlite_engine(path: Path) -> Engine:
     """An engine on one SQLite file: WAL, full sync, writers wait for each other.
 
-    In a folder that cannot be written, such as an auditor's copy, the file is opened as one that never changes.
-    UserError when that copy was taken while something was being written.
+    In a folder that cannot be written the file is only read: beside a live writer, or as one that never changes where
+    the file system is read-only. UserError when neither is possible.
     """
     fixed = path.is_file() and not os.access(path.parent, os.W_OK)
-    log = path.with_name(f"{path.name}-wal")
-    if fixed and log.exists() and log.stat().st_size:
-        raise UserError(f"{path} was copied while it was written; open the original once, then copy it again")
-    place = f"file:{quote(str(path))}" if fixed else str(path)
-    url = URL.create("sqlite", database=place, query={"immutable": "1", "uri": "true"} if fixed else {})
+    place, query = (_uri(path), {"uri": "true", **_read_only(path)}) if fixed else (str(path), {})
+    url = URL.create("sqlite", database=place, query=query)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
     event.listen(engine, "connect", _on_connect_fixed if fixed else _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
+
+
+def _uri(path: Path) -> str:
+    return f"file:{quote(str(path))}"
+
+
+def _read_only(path: Path) -> dict[str, str]:
+    """How to open a file in a folder that cannot be written; `immutable` takes no locks, so nobody may write then."""
+    if _shares_locks(path):
+        return {"mode": "ro"}
+    if not os.statvfs(path).f_flag & os.ST_RDONLY:
+        raise UserError(f"{path} cannot be read in a folder that you cannot write; copy the ledger to one that you can")
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise UserError(f"{path} was copied while it was written; open the original once, then copy it again")
+    return {"immutable": "1"}
+
+
+def _shares_locks(path: Path) -> bool:
+    """False when the file needs its shared index, as in WAL mode, and that neither exists nor can be made."""
+    try:
+        with closing(sqlite3.connect(f"{_uri(path)}?mode=ro", uri=True, timeout=WAIT_SECONDS)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        return False
+    except sqlite3.DatabaseError:
+        return True  # no database at all: whoever opens it says so
+    return True
 
 
 def _on_connect_fixed(connection: Any, _record: Any) -> None:

@@ -1,10 +1,11 @@
 """What the values of an event must satisfy before it is admitted, beyond their types. Pure.
 
 A fact that no reader could use, or that contradicts its own ids, is quarantined: once admitted, it would stand for
-ever.
+ever. Columns whose name ends in `_blob` or `_digest` hold a SHA-256, and floats are finite.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
@@ -19,15 +20,32 @@ from ledger.store.cuts import Cut
 LONGEST_NS = 2**60
 """Durations stay below this (36 years), so that arithmetic on ranks never overflows."""
 
+_DIGEST = r"\A[0-9a-f]{64}\z"
+_UNBOUNDED = ("loss", "a", "b_ns")  # a loss may diverge, and a fit that found no line says so: `_calibration` looks
+
 
 def check_values(frame: Frame) -> None:
     """Returns when the frame's values can be used; FrameError `bad-value` says which cannot."""
-    for complaint in _CHECKS.get(frame.declared.name, _nothing)(frame.batch):
-        raise FrameError("bad-value", complaint)
+    own = _CHECKS.get(frame.declared.name)
+    for check in (_digests, _finite) if own is None else (_digests, _finite, own):
+        for complaint in check(frame.batch):
+            raise FrameError("bad-value", complaint)
 
 
-def _nothing(batch: pa.RecordBatch) -> Iterator[str]:
-    yield from ()
+def _digests(batch: pa.RecordBatch) -> Iterator[str]:
+    for name in batch.schema.names:
+        if name.endswith(("_blob", "_digest")):
+            good = pc.fill_null(pc.match_substring_regex(batch[name], _DIGEST), True)
+            for word in batch[name].filter(pc.invert(good)).to_pylist():
+                yield f"{name} {word[:80]!r} is not a SHA-256 of 64 hex digits"
+
+
+def _finite(batch: pa.RecordBatch) -> Iterator[str]:
+    for field in batch.schema:
+        if pa.types.is_floating(field.type) and field.name not in _UNBOUNDED:
+            good = pc.fill_null(pc.is_finite(batch[field.name]), True)
+            for value in batch[field.name].filter(pc.invert(good)).to_pylist():
+                yield f"{field.name} {value!r} is not finite"
 
 
 def _within(batch: pa.RecordBatch, low: int, high: int, *names: str) -> Iterator[str]:
@@ -68,7 +86,7 @@ def _reward(batch: pa.RecordBatch) -> Iterator[str]:
     yield from _of_problem(batch, "program_id")
     yield from _within(batch, 0, 2**62, "q_denominator", "pool_size")
     for value, cut in zip(batch["value"].to_pylist(), batch["cut"].to_pylist(), strict=True):
-        if not -1 <= value <= 1:  # nan compares false, so it is refused too
+        if not -1 <= value <= 1:
             yield f"value {value!r} is not in [-1, 1]"
         try:
             Cut.parse(cut)
@@ -88,9 +106,16 @@ def _criterion(batch: pa.RecordBatch) -> Iterator[str]:
             yield f"criterion {named[:12]!r}: its text is no JSON object"
 
 
+def _calibration(batch: pa.RecordBatch) -> Iterator[str]:
+    for refused, *line in zip(*(batch[name].to_pylist() for name in ("refused", "a", "b_ns")), strict=True):
+        if not refused and not all(map(math.isfinite, line)):
+            yield f"a and b_ns of a usable calibration must be finite, found {line[0]!r} and {line[1]!r}"
+
+
 _CHECKS: Mapping[str, Callable[[pa.RecordBatch], Iterator[str]]] = {
     "timing.measured": _timing,
     "execution.finished": _finished,
     "reward.assigned": _reward,
     "criterion.declared": _criterion,
+    "calibration.fitted": _calibration,
 }

@@ -29,13 +29,13 @@ class Producer:
     """
 
     def __init__(self, stream: Stream, epoch: str, label: str, release: str) -> None:
-        """Opens the epoch with a fact on the stream."""
+        """Nothing is appended yet: the first append opens the epoch with a fact of its own."""
         self._stream = stream
+        self._opening = EpochOpened(epoch=epoch, label=label, release=release)
         self.epoch = epoch
         self._links: dict[tuple[str, int], tuple[int, str]] = {}
         self._lock = threading.Lock()
         self._failed = False
-        self.append([EpochOpened(epoch=epoch, label=label, release=release)])
 
     @property
     def frames(self) -> int:
@@ -47,8 +47,12 @@ class Producer:
 
         All frames of one partition travel in one append, in the given order: what belongs together arrives together.
         """
-        routed = sorted(((self._route(event), event) for event in events), key=lambda pair: pair[0])
+        given = list(events)
+        if not given:
+            return
         with self._lock:
+            opening = [] if self._links else [self._opening]
+            routed = sorted(((self._route(event), event) for event in [*opening, *given]), key=lambda pair: pair[0])
             if self._failed:
                 raise Fault(f"producer {self.epoch} failed before and takes no more; start the command again")
             self._failed = True
@@ -57,8 +61,8 @@ class Producer:
             self._failed = False
 
     def close(self) -> None:
-        """Closes the epoch with a fact; an epoch whose append failed stays open, which is the truth."""
-        if not self._failed:
+        """Closes the epoch with a fact; one that was never opened, or whose append failed, is left as it is."""
+        if self._links and not self._failed:
             self.append([EpochClosed(epoch=self.epoch, frames=self.frames + 1)])
 
     @staticmethod

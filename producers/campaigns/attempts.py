@@ -5,7 +5,7 @@ Whatever the program does is data. Only the sandbox's own failure is a fault, an
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ledger.digests import rows_digest, sha256
@@ -59,6 +59,18 @@ def judge_run(execution: Execution, output: Path, answer: bytes, flags: AnswerFl
     judgement = check(written, answer, flags)
     outcome = "accepted" if judgement.accepted else "wrong_answer"
     return Judged(execution, outcome, judgement.detail, hashlib.sha256(written).hexdigest())
+
+
+def charged(judged: Judged) -> Judged:
+    """The run, charged to its program when each try ended with the machine out of memory and the run taking much of it.
+
+    Once may be its neighbours' doing, so it is tried again; a program that brings it about each time must not escape.
+    """
+    execution = judged.execution
+    if execution.outcome != "sandbox_fault" or execution.cut != "memory":
+        return judged
+    detail = f"the machine ran out of memory at every try ({execution.fault})"
+    return Judged(replace(execution, outcome="memory_limit", fault=""), "memory_limit", detail[:200], None)
 
 
 def _last_line(text: str) -> str:

@@ -9,12 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledger.store.blobs import Blobs
-
 from ledger.errors import Fault
 from ledger.events import ExecutionRequested
+from ledger.store.blobs import Blobs
 from ledger.streams.producer import Producer
-from producers.campaigns.attempts import Circumstances, Judged, WorkerFacts, attempt_events, judge_run, run_block
+from producers.campaigns.attempts import (
+    Circumstances,
+    Judged,
+    WorkerFacts,
+    attempt_events,
+    charged,
+    judge_run,
+    run_block,
+)
 from producers.sandbox.answers import AnswerFlags
 from producers.sandbox.limits import Limits, Sandbox
 
@@ -110,6 +117,8 @@ class Worker:
         bench = self._bench
         offset_ns, neighbours = bench.monotonic_ns() - self._start_ns, self._busy - 1
         runs = run_block(lambda: self._run(request, slot), bench.warmups + bench.repetitions)
+        if self._tries.get(request.work_id, 0) == MAX_FAULTS_PER_WORK - 1:
+            runs[-1] = charged(runs[-1])
         around = Circumstances(
             attempt_id=bench.new_id(),
             offset_ns=offset_ns,

@@ -19,6 +19,7 @@ MINIMUM_ROBUST_CV = 0.3
 class Execution:
     """A program's label and the outcome of each test: of the correctness tests, and of the other ones."""
 
+    campaign_id: str
     problem_id: str
     program_id: str
     label: str
@@ -48,13 +49,14 @@ def relabel(execution: Execution) -> FilterDecided | None:
         subject="program",
         subject_id=execution.program_id,
         rule="re-execution",
+        campaign_id=execution.campaign_id,
         kept=kept,
         reason=reason,
         figure=float(len(failed)),
     )
 
 
-def duration(problem_id: str, spread: float, tests: int) -> FilterDecided:
+def duration(campaign_id: str, problem_id: str, spread: float, *, tests: int) -> FilterDecided:
     """Whether a problem's optimization tests vary enough in work to be timed: robust CV of at least 0.3, the figure.
 
     `spread` is the robust CV of `replay.measurements.robust_cv` over `tests` optimization tests, nan when undefined. A
@@ -70,6 +72,7 @@ def duration(problem_id: str, spread: float, tests: int) -> FilterDecided:
         subject="problem",
         subject_id=problem_id,
         rule="duration",
+        campaign_id=campaign_id,
         kept=known and spread >= MINIMUM_ROBUST_CV,
         reason=reason,
         figure=spread if known else None,

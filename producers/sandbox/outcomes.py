@@ -59,9 +59,11 @@ def execution(report: dict[str, Any], written: Written, limits: Limits, *, machi
         return Execution("sandbox_fault", fault=" ".join(text.split())[:TAIL_CHARACTERS])
     outcome, cut = _outcome(report, written, limits)
     if outcome == "run_time_error" and report["signal"] == signal.SIGKILL and machine_out_of_memory:
-        if not _took_much(report, limits):
-            return Execution("sandbox_fault", fault="the machine ran out of memory: use fewer slots or more memory")
-        outcome, cut = "memory_limit", "memory"
+        # Whose fault it was cannot be seen here. A run that may have caused it is marked: it is tried again, and only
+        # when that repeats is the program charged (`producers.campaigns.worker`).
+        blame: Cut = "memory" if _took_much(report, limits) else ""
+        fault = "the machine ran out of memory: use fewer slots or more memory"
+        return Execution("sandbox_fault", cut=blame, fault=fault)
     return Execution(
         outcome,
         exit_code=report["exit_code"] if report["exit_code"] >= 0 else None,

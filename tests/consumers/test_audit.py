@@ -1,5 +1,6 @@
 """The audit: a trace holds what its reward rests on, and a reward that does not follow from the facts is found."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,8 +14,9 @@ from consumers.audit import find_reward, trace, verify_rewards
 from consumers.rewarder import assign, declaration
 from consumers.sealer import seal
 from consumers.sink import drain
+from ledger.digests import blob_digest
 from ledger.errors import UserError
-from ledger.events import RewardAssigned
+from ledger.events import CriterionDeclared, RewardAssigned
 from ledger.questions import Questions
 from ledger.status import ledger_status
 from ledger.store.opened import Ledger
@@ -80,7 +82,7 @@ def test_every_true_reward_is_proven_before_and_after_sealing(ledger: Ledger) ->
     """Four rewards, no difference; the later facts of a second campaign change nothing at the old cut."""
     for _ in range(2):
         with closing(Questions(ledger)) as questions:
-            assert verify_rewards(ledger, questions) == (4, [])
+            assert verify_rewards(ledger, questions) == (4, [], [])
         seal(ledger)
         append(ledger, "epoch-later", all_facts(replace(CAMPAIGN, name="later")))
 
@@ -101,7 +103,7 @@ def test_a_forged_reward_is_found(ledger: Ledger, change: dict[str, object], sai
     forged = replace(RewardAssigned(**row), reward_id="f" * 64, **change)  # type: ignore[arg-type]
     append(ledger, "epoch-forger", [forged])
     with closing(Questions(ledger)) as questions:
-        count, problems = verify_rewards(ledger, questions)
+        count, problems, _ = verify_rewards(ledger, questions)
         assert count == 5
         assert len([p for p in problems if said in p and p.startswith("reward ffffffffffff of alpha/r3.")]) == 1
         assert said in " ".join(trace(ledger, questions, "ffff").differences)
@@ -113,7 +115,7 @@ def test_a_reward_of_an_undeclared_criterion_is_found(ledger: Ledger) -> None:
         row = find_reward(questions, of(questions, "r3"))
     append(ledger, "epoch-forger", [replace(RewardAssigned(**row), reward_id="f" * 64, criterion_hash="e" * 64)])
     with closing(Questions(ledger)) as questions:
-        _, problems = verify_rewards(ledger, questions)
+        _, problems, _ = verify_rewards(ledger, questions)
     assert len(problems) == 1
     assert "eeeeeeeeeeee is named by a reward but not stored" in problems[0]
 
@@ -127,7 +129,7 @@ def test_a_criterion_s_text_must_give_its_hash(ledger: Ledger) -> None:
     append(ledger, "epoch-forger", [swapped], [forged])
     assert sum(partition.quarantined for partition in ledger_status(ledger).partitions) == 1
     with closing(Questions(ledger)) as questions:
-        _, problems = verify_rewards(ledger, questions)
+        _, problems, _ = verify_rewards(ledger, questions)
     assert "eeeeeeeeeeee is named by a reward but not stored" in problems[0]
 
 
@@ -137,10 +139,58 @@ def test_a_reward_told_with_two_values_is_found(ledger: Ledger) -> None:
         row = find_reward(questions, of(questions, "r3"))
     append(ledger, "epoch-forger", [replace(RewardAssigned(**row), value=1.0)])
     with closing(Questions(ledger)) as questions:
-        _, problems = verify_rewards(ledger, questions)
+        _, problems, _ = verify_rewards(ledger, questions)
     assert problems == [
         f"reward {row['reward_id'][:12]} of {row['program_id']}: told with two values, which no two derivations give"
     ]
+
+
+@pytest.mark.parametrize(
+    ("canonical", "said"),
+    [({"schema": 2}, "'schema': 2 is not known here"), ({"schema": 1, "speed": 3}, "unknown key 'speed'")],
+)
+def test_a_criterion_of_another_release_stops_nothing_else(
+    ledger: Ledger, canonical: dict[str, object], said: str
+) -> None:
+    """A criterion that cannot be read here is one problem line; the other rewards are weighed all the same."""
+    text = json.dumps(canonical)
+    strange = CriterionDeclared(criterion_hash=blob_digest(text.encode()), name="strange", canonical=text)
+    with closing(Questions(ledger)) as questions:
+        row = find_reward(questions, of(questions, "r3"))
+    named = replace(RewardAssigned(**row), reward_id="e" * 64, criterion_hash=strange.criterion_hash)
+    forged = replace(RewardAssigned(**row), reward_id="f" * 64, value=1.0)
+    append(ledger, "epoch-forger", [strange], [named, forged])
+    with closing(Questions(ledger)) as questions:
+        count, problems, _ = verify_rewards(ledger, questions)
+    assert count == 6
+    assert [p for p in problems if said in p and p.startswith("1 rewards at cut")]
+    assert [p for p in problems if "value is 1.0, recomputed -1.0" in p]
+
+
+def test_a_reward_of_another_kernel_is_noted_not_refused(ledger: Ledger) -> None:
+    """What another version of the kernel assigned is counted as not recomputed, in verify and in trace."""
+    with closing(Questions(ledger)) as questions:
+        row = find_reward(questions, of(questions, "r3"))
+    older = [replace(RewardAssigned(**row), reward_id=digit * 64, kernel="0.9.0", value=1.0) for digit in "ef"]
+    append(ledger, "epoch-older", older)
+    heard: list[int] = []
+    with closing(Questions(ledger)) as questions:
+        found = verify_rewards(ledger, questions, heard.append)
+        told = trace(ledger, questions, "ffff")
+    assert found == (4, [], ["2 rewards not recomputed (kernel 0.9.0; this release has 1.0.0)"])
+    assert sum(heard) == 6
+    assert (told.recomputed, told.differences) == (None, ())
+    assert told.note == "not recomputed (kernel 0.9.0; this release has 1.0.0)"
+
+
+def test_a_trace_of_a_program_that_the_campaign_lacks_is_refused(ledger: Ledger) -> None:
+    """A reward that names what its campaign does not hold is the ledger's fault, told in one line."""
+    with closing(Questions(ledger)) as questions:
+        row = find_reward(questions, of(questions, "r3"))
+    forged = replace(RewardAssigned(**row), reward_id="f" * 64, problem_id="beta", program_id="beta/x")
+    append(ledger, "epoch-forger", [forged])
+    with closing(Questions(ledger)) as questions, pytest.raises(UserError, match="holds no program 'beta/x'"):
+        trace(ledger, questions, "ffff")
 
 
 def test_a_prefix_must_name_one_reward(ledger: Ledger) -> None:

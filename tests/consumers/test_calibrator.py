@@ -10,7 +10,7 @@ import pytest
 from histories import MS, Campaign, Cell, all_facts, attempts, opening, requests
 from ledgers import append, ledger_with
 
-from consumers.calibrator import calibrate, find_calibration, stored_calibration
+from consumers.calibrator import calibrate, find_calibration
 from consumers.rewarder import assign
 from consumers.sink import drain
 from ledger.errors import UserError
@@ -90,8 +90,10 @@ def test_an_exact_affine_drift_is_found(ledger: Ledger) -> None:
 
 def test_fitting_twice_stores_one_fact(ledger: Ledger) -> None:
     """The id hashes campaigns, kind, clock, estimator, evidence and kernel: a second fit is the same fact."""
-    first, second = fit(ledger, "epoch-1"), fit(ledger, "epoch-2")
-    assert first.calibration_id == second.calibration_id
+    first = fit(ledger, "epoch-1")
+    append(ledger, "epoch-between", [opening(replace(stored(), name="elsewhere"))])
+    second = fit(ledger, "epoch-2")
+    assert second == first  # what is held, cut and all, though the ledger has moved on
     with closing(Questions(ledger)) as questions:
         assert questions.rows("SELECT count(*) AS n FROM calibration_fitted") == [{"n": 1}]
         assert fit(ledger, "epoch-3", replace(AFFINE, clock="cpu")).calibration_id != first.calibration_id
@@ -122,11 +124,9 @@ def test_a_stored_reference_joins_the_pool_by_the_map(ledger: Ledger) -> None:
 def test_a_reward_names_its_calibration(ledger: Ledger) -> None:
     """Rewards under the map carry its id, and another id than rewards without one."""
     fitted = fit(ledger, "epoch-1")
-    with closing(Questions(ledger)) as questions:
-        calibration = stored_calibration(questions, fitted.calibration_id)
     with closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-2", "test", "0")
-        mapped = assign(ledger, producer, AFFINE, name="a", campaign="again", calibration=calibration).new
+        mapped = assign(ledger, producer, AFFINE, name="a", campaign="again", source="main").new
         plain = assign(ledger, producer, Criterion(tau="50"), name="b", campaign="again").new
     assert {reward.calibration_id for reward in mapped} == {fitted.calibration_id}
     assert {reward.calibration_id for reward in plain} == {None}
@@ -164,6 +164,46 @@ def test_two_services_are_not_compared(tmp_path: Path) -> None:
         pytest.raises(UserError, match="ran on different services"),
     ):
         fit(ledger, "epoch-1")
+
+
+def test_the_last_fit_of_a_source_counts(ledger: Ledger) -> None:
+    """A fit with other evidence, admitted later, replaces the first; the ids' order has no say."""
+    first = fit(ledger, "epoch-1")
+    for digit in "f0":
+        append(ledger, f"epoch-{digit}", [replace(first, calibration_id=digit * 64, evidence_digest=digit * 64)])
+        with closing(Questions(ledger)) as questions:
+            found = find_calibration(questions, "again", AFFINE)
+        assert found is not None
+        assert found.calibration_id == digit * 64
+
+
+@pytest.mark.parametrize("unfinished", ["main", "again"])
+def test_an_unfinished_campaign_is_not_fitted(tmp_path: Path, unfinished: str) -> None:
+    """Works without an accepted outcome, on either side: the message counts them and says what to do."""
+    sides = {"main": stored(), "again": fresh()}
+    rows = dict(sides[unfinished].cells["beta"])
+    rows["r0"] = (Cell("sandbox_fault"), Cell("sandbox_fault"), *rows["r0"][2:])
+    sides[unfinished] = replace(sides[unfinished], cells={**sides[unfinished].cells, "beta": rows})
+    works = {"main": 48, "again": 36}[unfinished]  # programs x 4 tests x 3 problems
+    said = f"campaign '{unfinished}' has 2 of {works} works without an outcome; finish it with `lap run`"
+    with (
+        closing(ledger_with(tmp_path / "ledger", all_facts(sides["main"]), run_facts(sides["again"]))) as ledger,
+        pytest.raises(UserError, match=said),
+    ):
+        fit(ledger, "epoch-1")
+
+
+def test_the_evidence_covers_references_that_were_not_re_run(tmp_path: Path) -> None:
+    """r1 of main is in no pair, but stands in the pool of the rank correlations: other timings of it, another id."""
+    ids = []
+    for place, ms in enumerate((1.0, 70.0)):
+        rows = dict(stored().cells["alpha"])
+        rows["r1"] = (Cell(),) + (Cell(ms=(ms,)),) * 3
+        main = replace(stored(), cells={**stored().cells, "alpha": rows})
+        with closing(ledger_with(tmp_path / str(place), all_facts(main), run_facts(fresh()))) as ledger:
+            fitted = fit(ledger, "epoch-1")
+        ids.append((fitted.calibration_id, fitted.evidence_digest, fitted.spearman_before))
+    assert all(a != b for a, b in zip(*ids, strict=True))
 
 
 def test_several_sources_must_be_named(ledger: Ledger) -> None:

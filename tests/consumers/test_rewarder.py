@@ -1,28 +1,32 @@
 """The online rewarder: at every reward's recorded cut the offline replay gives the same reward, whatever happened."""
 
 import shutil
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, program_id, requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from consumers.calibrator import calibrate, find_calibration
 from consumers.rewarder import assign
 from consumers.sealer import seal
 from consumers.sink import drain
-from ledger.events import Event
+from ledger.errors import UserError
+from ledger.events import Event, RewardAssigned
 from ledger.questions import Questions
 from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger, create_ledger, open_ledger
 from ledger.streams.local import LocalStream
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
-from replay.shell import load, rewards
+from replay.shell import evidence, load, rewards
 
 CRITERION = Criterion(tau="50")
+AFFINE = Criterion(tau="50", calibration="affine")
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +75,19 @@ class House:
         """A rewarder makes one pass; it may be killed after its append, before anything is admitted."""
         with closing(open_ledger(self.root)) as ledger, closing(ledger.stream()) as stream:
             with closing(Questions(ledger)) as questions:
-                if not questions.rows("SELECT 1 FROM campaign"):
+                if not questions.rows("SELECT 1 FROM campaign WHERE campaign_id = 'main'"):
                     return
             assign(ledger, self.producer(stream), CRITERION, name="p_50")
+            with suppress(UserError):  # no usable map yet
+                assign(ledger, self.producer(stream), AFFINE, name="mapped p_50")
             if admit and not kill:
                 drain(ledger, stream)
+
+    def calibrate(self, clock: str) -> None:
+        """A calibrator fits `old` into `main` and is killed after its append; it refuses while `main` is not done."""
+        with closing(open_ledger(self.root)) as ledger, closing(ledger.stream()) as stream, suppress(UserError):
+            criterion = replace(AFFINE, clock=clock)
+            calibrate(ledger, self.producer(stream), criterion, source="old", target="main")
 
 
 cells = st.builds(
@@ -98,7 +110,7 @@ def campaigns(draw: st.DrawFn) -> Campaign:
     return Campaign("main", found, surplus=surplus)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(campaign=campaigns(), data=st.data())
 def test_live_equals_replay(
     template: Path, tmp_path_factory: pytest.TempPathFactory, campaign: Campaign, data: st.DataObject
@@ -107,8 +119,10 @@ def test_live_equals_replay(
     root = tmp_path_factory.mktemp("history") / "ledger"
     shutil.copytree(template, root)
     house = House(root)
+    old = before(campaign)
+    stored = [[opening(old), *requests(old)], *attempts(old)]
     house.append(
-        [list(corpus_facts(campaign)), [opening(campaign), *requests(campaign)]], repeat=data.draw(st.booleans())
+        [list(corpus_facts(old)), *stored, [opening(campaign), *requests(campaign)]], repeat=data.draw(st.booleans())
     )
     waiting = data.draw(st.permutations(list(attempts(campaign))))
     while waiting:
@@ -120,6 +134,11 @@ def test_live_equals_replay(
         if data.draw(st.booleans()):
             house.reward(admit=data.draw(st.booleans()), kill=data.draw(st.booleans()))
     house.admit(None)
+    for clock in data.draw(st.permutations(["wall", "cpu"])):
+        house.calibrate(clock)
+        house.admit(data.draw(st.one_of(st.none(), st.integers(1, 3))))
+        house.reward(admit=data.draw(st.booleans()), kill=data.draw(st.booleans()))
+    house.admit(None)
     house.reward(admit=True, kill=False)
     with closing(open_ledger(root)) as ledger:
         check_every_reward(ledger)
@@ -127,12 +146,25 @@ def test_live_equals_replay(
         check_every_reward(ledger)
 
 
+def before(campaign: Campaign) -> Campaign:
+    """The campaign `old` that `main` drifted from by fresh = stored / 10 + 0.3 ms, with one reference more."""
+    extra = {"r9": tuple(Cell(ms=(2.5,)) for _ in range(3))}
+    found = {
+        problem: {
+            name: tuple(replace(cell, ms=tuple(10 * ms - 3 for ms in cell.ms)) for cell in row)
+            for name, row in (programs | extra).items()
+        }
+        for problem, programs in campaign.cells.items()
+    }
+    return Campaign("old", found)
+
+
 def check_every_reward(ledger: Ledger) -> None:
     """Every stored reward follows from the facts at its cut, and every decided candidate has one at the end."""
     with closing(Questions(ledger)) as questions:
         stored = questions.rows("SELECT * FROM reward")
         told = questions.rows("SELECT reward_id, count(DISTINCT value) AS n FROM reward_assigned GROUP BY reward_id")
-        final, _ = rewards(load(questions), CRITERION)
+        final = derive(questions)
     assert all(row["n"] == 1 for row in told)
     by_cut = {cut: replayed(ledger, cut) for cut in {row["cut"] for row in stored}}
     for row in stored:
@@ -143,8 +175,18 @@ def check_every_reward(ledger: Ledger) -> None:
 def replayed(ledger: Ledger, cut: str) -> dict[str, dict[str, object]]:
     """The rewards that the offline replay derives at a cut."""
     with closing(Questions(ledger, Cut.parse(cut))) as questions:
-        derived, _ = rewards(load(questions), CRITERION)
-    return {reward.reward_id: asdict(reward) for reward in derived}
+        return {reward.reward_id: asdict(reward) for reward in derive(questions)}
+
+
+def derive(questions: Questions) -> list[RewardAssigned]:
+    """All rewards that follow at a cut, under the map too where one is stored."""
+    snapshot = load(questions, "main")
+    plain, _ = rewards(snapshot, CRITERION)
+    try:
+        calibration = find_calibration(questions, "main", AFFINE)
+    except UserError:
+        return plain
+    return plain + rewards(snapshot, AFFINE, calibration)[0]
 
 
 CAMPAIGN = Campaign(
@@ -217,3 +259,36 @@ def test_a_surplus_attempt_changes_no_reward(template: Path, tmp_path: Path) -> 
         with closing(Questions(ledger)) as questions:
             assert questions.rows("SELECT count(*) AS n FROM execution WHERE surplus") == [{"n": 1}]
     assert [r.reward_id for r in before.new] == [r.reward_id for r in after.new]
+
+
+def test_an_undecided_gate_is_no_no(template: Path, tmp_path: Path) -> None:
+    """Eight references asked, two or three there: g is unknown. A program known to be wrong is -1 all the same."""
+    with closing(filled(template, tmp_path / "ledger", CAMPAIGN)) as ledger, closing(ledger.stream()) as stream:
+        producer = Producer(stream, "epoch-2", "test", "0")
+        done = assign(ledger, producer, Criterion(tau="50", min_references=8), name="p_50 of 8")
+        drain(ledger, stream)
+        with closing(Questions(ledger)) as questions:
+            stored = questions.rows("SELECT program_id, value, c, g FROM reward ORDER BY program_id")
+    assert (len(done.new), done.waiting) == (2, 3)
+    assert [(row["program_id"].split(".")[0], row["value"], row["c"], row["g"]) for row in stored] == [
+        ("alpha/slow", -1.0, False, None),
+        ("alpha/wrong", -1.0, False, None),
+    ]
+
+
+def test_the_evidence_tells_every_kind_of_every_test(template: Path, tmp_path: Path) -> None:
+    """Any one flag of any one test gives other evidence: the kinds are not run together."""
+    with closing(filled(template, tmp_path / "ledger", CAMPAIGN)) as ledger, closing(Questions(ledger)) as questions:
+        snapshot = load(questions)
+    (m,) = snapshot.problems
+    found = {evidence(snapshot, m, m.programs[0])}
+    for kind in ("original", "correctness", "optimization"):
+        for test in range(len(m.tests.ids)):
+            flags = getattr(m.tests, kind).copy()
+            flags[test] = not flags[test]
+            found.add(evidence(snapshot, replace(m, tests=replace(m.tests, **{kind: flags})), m.programs[0]))
+    for cut in (0, 1, 2, 3):  # as index lists run together, all of these read "0 1 2"
+        first = np.arange(3) < cut
+        changed = replace(m.tests, correctness=first, optimization=~first)
+        found.add(evidence(snapshot, replace(m, tests=changed), m.programs[0]))
+    assert len(found) == 1 + 9 + 3  # cut 1 is how they stand

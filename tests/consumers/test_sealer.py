@@ -39,7 +39,14 @@ def feed(ledger: Ledger, epoch: str) -> None:
     producer = Producer(stream, epoch, "test", "0")
     producer.append(
         FilterDecided(
-            problem_id=f"p{n % 3}", subject="t", subject_id=str(n), rule="r", kept=True, reason="", figure=n / 2
+            problem_id=f"p{n % 3}",
+            subject="t",
+            subject_id=str(n),
+            rule="r",
+            campaign_id=None,
+            kept=True,
+            reason="",
+            figure=n / 2,
         )
         for n in range(30)
     )

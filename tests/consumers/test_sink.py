@@ -15,7 +15,7 @@ from ledger.frames import Frame, Link, Record, encode, genesis, make_frame
 from ledger.proof import verify
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger, create_ledger, open_ledger
-from ledger.store.reader import events, frames
+from ledger.store.reader import events
 from ledger.streams import Position, Stored, Stream
 from ledger.streams.local import LocalStream
 from ledger.streams.producer import partition_of
@@ -28,7 +28,14 @@ def chain(count: int, *, epoch: str = "epoch-0", salt: str = "") -> list[Frame]:
     previous, made = genesis(epoch, "facts", PARTITION), []
     for sequence in range(count):
         fact = FilterDecided(
-            problem_id="p", subject="test", subject_id=f"{sequence}{salt}", rule="r", kept=True, reason="", figure=None
+            problem_id="p",
+            subject="test",
+            subject_id=f"{sequence}{salt}",
+            rule="r",
+            campaign_id=None,
+            kept=True,
+            reason="",
+            figure=None,
         )
         link = Link(epoch, "facts", PARTITION, sequence, previous)
         made.append(make_frame(type_of(fact), "p", link, to_batch([fact])))
@@ -65,7 +72,7 @@ def send(stream: Stream, made: Sequence[Frame], *order: int) -> None:
 
 def digests(ledger: Ledger) -> list[str]:
     """Digests of the admitted frames in order of admission."""
-    return [frame.digest for frame in frames(ledger, ledger.cut())]
+    return [digest for (digest,) in rows(ledger, "SELECT digest FROM frame ORDER BY stream, partition, admission")]
 
 
 def rows(ledger: Ledger, query: str) -> list[tuple[Any, ...]]:

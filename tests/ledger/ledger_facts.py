@@ -80,6 +80,7 @@ def decision(number: int, problem: str = "p") -> FilterDecided:
         subject="test",
         subject_id=str(number),
         rule="r",
+        campaign_id=None,
         kept=number % 2 == 0,
         reason="",
         figure=figure,
@@ -95,7 +96,7 @@ def attempt(number: int, repetitions: int, problem: str = "p") -> list[Event]:
     timings = [_changed(timing, **names, repetition=r, wall_ns=1000 * number + r) for r in range(repetitions)]
     finished = sample_events(_declared(ExecutionFinished), 1)[0]
     digest = rows_digest(to_batch(timings))
-    counts = {"outcome": "accepted", "timings": repetitions, "timings_digest": digest}
+    counts = {"outcome": "accepted", "timings": repetitions, "timings_digest": digest, "output_digest": None}
     return [*timings, _changed(finished, **names, **counts)]
 
 

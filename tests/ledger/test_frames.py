@@ -180,6 +180,39 @@ def test_compressed_buffers_are_refused(codec: str) -> None:
         decode(Record(encode(frame).headers, sink.getvalue().to_pybytes()))
 
 
+def test_a_dictionary_is_refused_before_it_is_decoded() -> None:
+    """Its 2^24 zeros compress to 17 kB: refused for its schema, with no more than the payload's own size allocated."""
+    frame = sample_frame(EVENTS["campaign.opened", 1])
+    words = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), pa.array(["0" * (1 << 24)]))
+    batch = pa.RecordBatch.from_arrays([words], names=["campaign_id"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch)
+    record = Record(encode(frame).headers, sink.getvalue().to_pybytes())
+    assert len(record.payload) < 1 << 15
+    pool, default = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        with pytest.raises(FrameError, match=r"columns differ from campaign\.opened version 1") as caught:
+            decode(record)
+    finally:
+        pa.set_memory_pool(default)
+    assert caught.value.reason == "bad-schema"
+    assert (pool.max_memory() or 0) < 1 << 16
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_frame_is_one_batch(count: int) -> None:
+    """No other message may follow the schema, however small."""
+    frame = sample_frame(EVENTS["campaign.opened", 1])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, frame.batch.schema) as writer:
+        for _ in range(count):
+            writer.write_batch(frame.batch)
+    with pytest.raises(FrameError, match="one record batch and nothing else"):
+        decode(Record(encode(frame).headers, sink.getvalue().to_pybytes()))
+
+
 def test_a_null_where_a_value_must_be_is_refused() -> None:
     """Arrow lets a null stand in a column that its schema calls not nullable, and in a list's items; frames do not."""
     for name, column, values in [

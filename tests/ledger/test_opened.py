@@ -22,6 +22,7 @@ from ledger.store.engine import reading, writing
 from ledger.store.opened import SCHEMA_REVISION, Ledger, create_ledger, open_ledger
 from ledger.streams.local import LocalStream
 from ledger.streams.producer import Producer
+from producers.sandbox.bubblewrap import find_bwrap
 
 assert ledger.store.tables
 
@@ -89,6 +90,54 @@ def test_a_database_that_is_none_is_the_users_mistake(ledger: Ledger) -> None:
         with pytest.raises(UserError, match="is no database"):
             action()
     assert (root / "ledger.sqlite").read_bytes() == b"something else" * 100
+
+
+def test_a_live_ledger_is_read_in_a_folder_that_cannot_be_written(
+    ledger: Ledger, stream: LocalStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its writer admits later is seen too: the file is never taken for one that does not change."""
+    monkeypatch.setattr("ledger.store.engine.os.access", lambda *_: False)
+    reader = open_ledger(ledger.root)
+    try:
+        for number in range(2):
+            Producer(stream, f"epoch-{number}", "test", "0").append([decision(number)])
+            drain(ledger, stream)
+            assert (reader.cut(), reader.head()) == (ledger.cut(), ledger.head())
+    finally:
+        reader.close()
+
+
+def _cut_seen(root: Path, *sight: str) -> str:
+    """What another user without any rights sees of a ledger: its cut, or the error; `sight` is how it is mounted."""
+    bwrap = find_bwrap()
+    if bwrap is None:
+        pytest.skip("bubblewrap is not here")
+    code = (
+        "import sys, pathlib; from ledger.store.opened import open_ledger\n"
+        "from ledger.errors import UserError\n"
+        "try: print(open_ledger(pathlib.Path(sys.argv[1])).cut())\n"
+        "except UserError as error: print(error)"
+    )
+    box = [str(bwrap), "--dev-bind", "/", "/", *sight, "--unshare-user", "--uid", "1000", "--gid", "1000"]
+    done = subprocess.run([*box, sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=False)
+    if done.stderr.startswith("bwrap:"):
+        pytest.skip(done.stderr)
+    return done.stdout.strip()
+
+
+def test_a_ledger_on_a_read_only_file_system_is_read(ledger: Ledger, stream: LocalStream) -> None:
+    """Beside its live writer with all that is in the log, and when nobody has it open; else only where it is sure."""
+    Producer(stream, "epoch", "test", "0").append([decision(0)])
+    drain(ledger, stream)
+    stream.close()
+    root, cut = ledger.root, str(ledger.cut())
+    assert root.joinpath("ledger.sqlite-wal").stat().st_size
+    assert _cut_seen(root, "--ro-bind", str(root), str(root)) == cut
+    ledger.close()
+    assert not root.joinpath("ledger.sqlite-wal").exists()
+    assert _cut_seen(root, "--ro-bind", str(root), str(root)) == cut
+    root.chmod(0o555)
+    assert "cannot be read in a folder that you cannot write; copy the ledger" in _cut_seen(root)
 
 
 def test_a_full_disk_while_writing_is_a_fault_of_one_line(ledger: Ledger) -> None:

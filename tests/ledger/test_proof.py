@@ -70,7 +70,7 @@ def test_a_sound_ledger_has_no_problem(filled: Ledger) -> None:
     proof = verify(filled, lambda *words: told.append(words))
     assert proof.problems == ()
     assert proof.notes == ()
-    assert proof.head == filled.head()
+    assert (proof.cut, proof.head) == (str(filled.cut()), filled.head())
     # 1 epoch, 9 + 1 decisions, 3 + 1 and 2 + 1 events of attempts, 1 program
     assert (proof.events, proof.segments, proof.blobs) == (19, 4, 1)
     parts = {part: total for part, done, total in told if done == total}
@@ -109,6 +109,44 @@ def test_a_rewritten_segment_leads_to_the_frame(filled: Ledger) -> None:
     where = f"frame facts/{row['_partition']} admission {row['_admission']} (filter.decided"
     assert len(altered) == 1
     assert where in altered[0]
+
+
+@pytest.mark.parametrize("kept", [None, 0, 6])
+def test_rows_taken_from_a_segment_with_all_care_are_missed(filled: Ledger, kept: int | None) -> None:
+    """Name, bytes, manifest, chain and database all say the new file: without a row group, with an empty one, or
+    with the first of two only. What is gone is told and not counted as proven. The runs of one problem in one
+    partition give six frames of one row there and one of three rows in another."""
+    whole, path = verify(filled), segment_of(filled, "filter.decided", ".parquet")
+    table = pq.read_table(path)
+    shorter = path.with_name("shorter")
+    with pq.ParquetWriter(shorter, table.schema) as writer:
+        if kept is not None:
+            writer.write_table(table.slice(0, kept))
+    _relink(filled, "filter.decided", shorter)
+    proof, rows = verify(filled), kept or 0
+    assert (whole.frames - proof.frames, whole.events - proof.events) == (7 - rows, 9 - rows)
+    told = f"holds {rows} rows of {rows} frames, 9 rows of 7 frames were due"
+    assert any(told in problem for problem in proof.problems)
+    assert any("lies in no segment and not in the tail" in problem for problem in proof.problems)
+
+
+def _relink(ledger: Ledger, name: str, file: Path) -> None:
+    """Puts `file` in the place of the only segment of a type, and rewrites all manifests and rows that name it."""
+    fresh = hashlib.sha256(file.read_bytes()).hexdigest()
+    old, size = segment_of(ledger, name, ".parquet").stem, file.stat().st_size
+    file.rename(file.with_name(f"{fresh}.parquet"))
+    with writing(ledger.engine) as connection:
+        rows = connection.execute(text("SELECT ordinal, type, version, name, manifest FROM segment ORDER BY 1")).all()
+        previous = ""
+        for row in rows:
+            manifest = json.loads(ledger.segments.manifest_path(row.type, row.version, row.manifest).read_text())
+            if row.name == old:
+                manifest |= {"segment": fresh, "bytes": size}
+            linked = ledger.segments.write_manifest(row.type, row.version, manifest | {"previous": previous})
+            values = {"name": manifest["segment"], "bytes": manifest["bytes"], "manifest": linked}
+            update = "UPDATE segment SET name = :name, bytes = :bytes, manifest = :manifest WHERE ordinal = :ordinal"
+            connection.execute(text(update), values | {"ordinal": row.ordinal})
+            previous = linked
 
 
 def test_an_altered_manifest_is_found(filled: Ledger) -> None:
@@ -208,6 +246,22 @@ def test_a_head_written_down_proves_what_it_covered(filled: Ledger, stream: Loca
     assert "what it proved was changed" in problem
     with pytest.raises(UserError, match="lies beyond"):
         verify(filled, written=Written(Cut.parse("control=999,facts=0.0.0.0,requests=0"), written.head))
+
+
+def test_what_happens_meanwhile_is_not_mistaken(filled: Ledger, stream: LocalStream) -> None:
+    """Frames admitted and sealed while the proof is under way: cut and head are of before, and no file is a stray."""
+    before = (str(filled.cut()), filled.head())
+    Producer(stream, "later", "test", "0").append([decision(n, "p1") for n in range(5)])
+
+    def meanwhile(part: str, *_: int) -> None:
+        if part == "chains" and str(filled.cut()) == before[0]:
+            drain(filled, stream)
+            seal(filled)
+
+    proof = verify(filled, meanwhile)
+    assert (proof.cut, proof.head) == before
+    assert (proof.problems, proof.notes) == ((), ())
+    assert (str(filled.cut()), filled.head()) != before
 
 
 def test_leftovers_are_notes_and_no_problems(filled: Ledger) -> None:

@@ -1,6 +1,7 @@
 """Status and usage: counts of what was appended, and the bytes of the files themselves."""
 
 from ledger_facts import chain_frames, decision
+from sqlalchemy import event
 
 from consumers.sealer import seal
 from consumers.sink import drain
@@ -27,6 +28,27 @@ def test_status_counts_what_became_of_each_record(ledger: Ledger, stream: LocalS
     assert (mine.admitted, mine.tail, mine.waiting, mine.duplicates, mine.gaps) == (3, 1, True, 1, 3)
     assert (mine.quarantined, found.segments, found.head) == (1, 1, ledger.head())
     assert [part.waiting for part in found.partitions].count(True) == 1
+
+
+def test_the_head_is_that_of_the_cut_beside_it(ledger: Ledger, stream: LocalStream) -> None:
+    """Also when a frame is admitted while the status is read: it shows in neither."""
+    frames = [encode(frame) for frame in chain_frames([decision(n) for n in range(2)])]
+    partition = int(frames[0].headers["ce_lappartition"])
+    stream.append("facts", partition, frames[:1])
+    drain(ledger, stream)
+    before = (str(ledger.cut()), ledger.head())
+    stream.append("facts", partition, frames[1:])
+
+    def admit(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if not admitted and "stream_position" in statement:
+            admitted.append(statement)
+            drain(ledger, stream)
+
+    admitted: list[str] = []
+    event.listen(ledger.engine, "after_cursor_execute", admit)
+    found = ledger_status(ledger)
+    assert (found.cut, found.head) == before
+    assert (str(ledger.cut()), ledger.head()) != before
 
 
 def test_usage_counts_rows_and_bytes(ledger: Ledger, stream: LocalStream) -> None:

@@ -4,11 +4,11 @@ import dataclasses
 from typing import Any
 
 import pytest
-from ledger_facts import attempt
+from ledger_facts import attempt, sample_events
 from sqlalchemy import text
 
 from consumers.sink import Drained, drain
-from ledger.events import CriterionDeclared, Event, RewardAssigned
+from ledger.events import EVENTS, CriterionDeclared, Event, RewardAssigned
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger
 from ledger.streams.local import LocalStream
@@ -27,11 +27,18 @@ REWARD = RewardAssigned(
     q_numerator=1,
     q_denominator=2,
     pool_size=3,
-    evidence_digest="e",
+    evidence_digest="e" * 64,
     kernel="1",
     cut="control=0,facts=0.0.0.0,requests=0",
 )
 TIMING, FINISHED = attempt(1, 1)
+PROGRAM = dataclasses.replace(sample_events(EVENTS["program.added", 1], 1)[0], source_blob="5" * 64)
+TEST = dataclasses.replace(sample_events(EVENTS["test.added", 1], 1)[0], input_blob="1" * 64, answer_blob="2" * 64)
+CALIBRATION = dataclasses.replace(
+    sample_events(EVENTS["calibration.fitted", 1], 1)[0], evidence_digest="e" * 64, refused=""
+)
+REFUSED = dataclasses.replace(CALIBRATION, a=float("nan"), b_ns=float("nan"), r2=None, refused="too few pairs")
+STEP = dataclasses.replace(sample_events(EVENTS["step.taken", 1], 1)[0], loss=float("nan"))
 
 
 def take(ledger: Ledger, stream: LocalStream, event: Event) -> tuple[Drained, list[str]]:
@@ -42,9 +49,9 @@ def take(ledger: Ledger, stream: LocalStream, event: Event) -> tuple[Drained, li
         return drained, list(connection.execute(text("SELECT reason || ': ' || message FROM quarantine")).scalars())
 
 
-@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED])
+@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED, PROGRAM, TEST, CALIBRATION, REFUSED, STEP])
 def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: Event) -> None:
-    """The samples below differ from these in one value each."""
+    """The samples below differ from these in one value each; a refused fit may have no line, a loss may diverge."""
     drained, reasons = take(ledger, stream, event)
     assert (drained.admitted, drained.quarantined, reasons) == (2, 0, [])
 
@@ -59,7 +66,16 @@ def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: E
         (TIMING, {"wall_ns": -5}, "wall_ns must lie in [0, 1152921504606846976), found -5 .. -5"),
         (TIMING, {"user_ns": 2**60}, "user_ns must lie in"),
         (TIMING, {"test_id": "other/test"}, "test_id 'other/test' is not of problem 'p'"),
-        (REWARD, {"value": float("nan")}, "value nan is not in [-1, 1]"),
+        (FINISHED, {"output_digest": "E" * 64}, f"output_digest '{'E' * 64}' is not a SHA-256 of 64 hex digits"),
+        (PROGRAM, {"source_blob": "zz"}, "source_blob 'zz' is not a SHA-256 of 64 hex digits"),
+        (TEST, {"input_blob": ""}, "input_blob '' is not a SHA-256 of 64 hex digits"),
+        (TEST, {"answer_blob": "2" * 64 + "\n"}, "answer_blob"),
+        (CALIBRATION, {"evidence_digest": "e" * 63}, "is not a SHA-256"),
+        (CALIBRATION, {"a": float("nan")}, "a and b_ns of a usable calibration must be finite, found nan and"),
+        (CALIBRATION, {"b_ns": float("-inf")}, "a and b_ns of a usable calibration must be finite"),
+        (CALIBRATION, {"r2": float("inf")}, "r2 inf is not finite"),
+        (STEP, {"learning_rate": float("nan")}, "learning_rate nan is not finite"),
+        (REWARD, {"value": float("nan")}, "value nan is not finite"),
         (REWARD, {"value": 1.5}, "value 1.5 is not in [-1, 1]"),
         (REWARD, {"cut": "nonsense"}, "'nonsense' is not a cut"),
         (REWARD, {"q_denominator": -1}, "q_denominator must lie in"),

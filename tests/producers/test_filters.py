@@ -7,7 +7,9 @@ from producers.corpus.filters import Execution, duration, relabel
 
 def execution(label: str, correctness: dict[str, str], other: dict[str, str] | None = None) -> Execution:
     """A program of problem p with its outcomes."""
-    return Execution(problem_id="p", program_id="p/x.1", label=label, correctness=correctness, other=other or {})
+    return Execution(
+        campaign_id="c", problem_id="p", program_id="p/x.1", label=label, correctness=correctness, other=other or {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,7 @@ def test_the_duration_filter_keeps_a_spread_of_at_least_three_tenths(
     spread: float, tests: int, kept: bool, figure: float | None, reason: str
 ) -> None:
     """Robust CV >= 0.3 stays, at the threshold too; without a spread nothing is made up."""
-    decided = duration("p", spread, tests)
+    decided = duration("c", "p", spread, tests=tests)
     assert (decided.kept, decided.figure, decided.reason) == (kept, figure, reason)
     assert (decided.subject, decided.subject_id, decided.rule) == ("problem", "p", "duration")
+    assert decided.campaign_id == "c"

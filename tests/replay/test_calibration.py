@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from replay_builders import MS, make_tests, measured
 from scipy.stats import spearmanr
 
-from replay.calibration import apply, fit_affine, fit_line, spearman, with_stored
+from replay.calibration import AffineFit, apply, fit_affine, fit_line, spearman, with_stored
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.gates import judge
-from replay.measurements import Outcome
+from replay.measurements import Outcome, kill_bounds
 
 VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=15)
 
@@ -161,6 +161,32 @@ def test_what_was_killed_stays_killed_at_the_mapped_limit():
     assert pooled.outcome[7].tolist() == [Outcome.TIME_LIMIT, Outcome.OK, Outcome.OK, Outcome.MISSING]
     assert pooled.limit_ns[7, 0] == pytest.approx(1010 * MS, abs=2)
     assert (pooled.wall_ns[7, 3, 0], pooled.limit_ns[7, 3]) == (-1, -1)
+
+
+@given(
+    repetitions=st.lists(st.integers(1, 9), max_size=3),
+    more=st.integers(0, 2),
+    criterion=st.builds(
+        Criterion,
+        clock=st.sampled_from(["wall", "cpu"]),
+        estimator=st.sampled_from(["median", "min", "mean"]),
+        startup=st.sampled_from(["keep", "subtract"]),
+    ),
+)
+def test_no_more_is_known_of_a_killed_run_after_the_map(repetitions, more, criterion):
+    """The identity map leaves every kill bound as it was, however many repetitions the fresh campaign has."""
+    stored = measured(
+        np.array([[repetitions]]).reshape(1, 1, -1),
+        reference=[0],
+        outcome=[[Outcome.TIME_LIMIT]],
+        limit=12,
+        startup_ns=np.array([[3]]),
+        programs=("old",),
+    )
+    fresh = measured(np.ones((1, 1, more)), reference=[], programs=("new",))
+    identity = AffineFit(1.0, 0.0, 3, 2, criterion.clock, criterion.estimator, criterion.startup)
+    pooled = with_stored(fresh, stored, identity)
+    assert kill_bounds(pooled, criterion)[1] == kill_bounds(stored, criterion)[0]
 
 
 def test_the_map_holds_for_its_own_clock_and_start_up():

@@ -11,7 +11,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.estimates import estimate, pass_at_k, pass_at_k_each, resolution_warning, t_interval
+from replay.estimates import estimate, pass_at_k, resolution_warning, t_interval
 from replay.gates import judge
 
 COUNTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
@@ -27,11 +27,10 @@ def test_pass_at_k_is_the_share_of_draws_with_a_pass(counts):
 
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
 def test_pass_at_k_is_the_published_product(counts):
-    """1 if n-c < k else 1 - prod_{i=n-c+1..n} (1 - k/i), as HumanEval's code has it; the vectorised form agrees."""
+    """1 if n-c < k else 1 - prod_{i=n-c+1..n} (1 - k/i), as HumanEval's code has it."""
     n, c, k = counts
     expected = 1.0 if n - c < k else 1 - np.prod(1 - k / np.arange(n - c + 1, n + 1))
     assert pass_at_k(n, c, k) == pytest.approx(expected, abs=1e-10)
-    assert pass_at_k_each(np.array([n]), np.array([c]), k)[0] == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("counts", [(4, 1, 5), (4, 5, 1), (4, -1, 1), (4, 1, 0)])
@@ -39,8 +38,6 @@ def test_pass_at_k_beyond_the_samples_is_refused(counts):
     """No 1.0 where n < k, and no impossible counts."""
     with pytest.raises(ReplayError):
         pass_at_k(*counts)
-    with pytest.raises(ReplayError):
-        pass_at_k_each(np.array([counts[0]]), np.array([counts[1]]), counts[2])
 
 
 @given(st.lists(st.floats(0.3, 0.7), min_size=2, max_size=30).filter(lambda v: np.std(v) > 1e-6))

@@ -250,3 +250,36 @@ def test_two_runs_at_once_are_refused(copy: Path) -> None:
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "another `lap run` works on the ledger" in done.err
     assert sql(copy / ".lap", "SELECT count(*) FROM campaign") == [[1]]
+
+
+def test_commands_that_change_nothing_leave_no_trace(copy: Path) -> None:
+    """Sealing twice, a complete run, a second pass of rewards: the cut stays where it was."""
+    well("reward", "--criterion", "top-50", cwd=copy)
+    well("ledger", "seal", cwd=copy)
+    before = well("ledger", "status", "--json", cwd=copy).json
+    well("ledger", "seal", cwd=copy)
+    well("run", "--campaign", "main", cwd=copy)
+    well("reward", "--criterion", "top-50", cwd=copy)
+    after = well("ledger", "status", "--json", cwd=copy).json
+    assert (after["cut"], after["segments"], after["head"]) == (before["cut"], before["segments"], before["head"])
+
+
+def test_the_demo_deletes_nothing_but_a_demo(copy: Path) -> None:
+    """A real ledger, or any other folder, is refused and stays as it is."""
+    before = well("ledger", "status", "--json", cwd=copy).out
+    done = lap("demo", "--into", ".lap", cwd=copy)
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "was not made by `lap demo`" in done.err
+    assert well("ledger", "status", "--json", cwd=copy).out == before
+
+
+def test_json_is_json(copy: Path) -> None:
+    """nan and infinity are null, which every reader of JSON takes."""
+    found = well("sql", "SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b, 1.5 AS c", "--json", cwd=copy)
+    assert json.loads(found.out, parse_constant=pytest.fail)["rows"][0][:2] == [None, None]
+
+
+def test_two_columns_of_one_name_are_both_shown(copy: Path) -> None:
+    """As a join gives them."""
+    found = well("sql", "SELECT 1 AS a, 2 AS a", "--json", cwd=copy).json
+    assert (found["columns"], found["rows"]) == (["a", "a"], [[1, 2]])

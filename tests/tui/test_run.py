@@ -11,6 +11,14 @@ import pytest
 from lap import LAP, environment, lap, sql, well
 from packages import FOREVER, PROGRAMS, make_package
 
+from consumers.sink import drain
+from ledger.events import WorkerStarted
+from ledger.store.opened import open_ledger
+from ledger.streams.local import LocalStream
+from ledger.streams.producer import Producer
+from tui import running
+
+WORKS = 225
 OUTCOMES = "SELECT work_id, count(*) FILTER (accepted), count(*) FILTER (surplus) FROM execution GROUP BY work_id"
 
 
@@ -121,48 +129,89 @@ def start(ledger: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_for_records(ledger: Path, process: subprocess.Popen[str], more: int) -> None:
-    """Waits until the stream holds `more` further records, or the process ended."""
-    from ledger.streams.local import LocalStream
-
+def end_of(ledger: Path) -> int:
+    """The stream's last position."""
     with contextlib.closing(LocalStream(ledger / "stream.sqlite")) as stream:
-        start_at = max(stream.ends().values())
-        while process.poll() is None and max(stream.ends().values()) < start_at + more:
+        return max(stream.ends().values())
+
+
+def wait_for_records(ledger: Path, process: subprocess.Popen[str], end: int) -> None:
+    """Waits until the stream has grown to `end`, or the process ended."""
+    with contextlib.closing(LocalStream(ledger / "stream.sqlite")) as stream:
+        while process.poll() is None and max(stream.ends().values()) < end:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.01)
 
 
-def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(ledger: Path) -> None:
-    """After SIGINT the exit code is 130, no sandbox process is left, and a second run does just the rest."""
-    process = start(ledger)
-    wait_for_records(ledger, process, 40)
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    """A ledger with 225 works: far more than are done by the time that a test interrupts them."""
+    root = tmp_path / "long-ledger"
+    well("ledger", "init", "--ledger", root)
+    well("corpus", "import", make_package(tmp_path / "long", small=30, large=14), "--ledger", root)
+    return root
+
+
+def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(long: Path) -> None:
+    """After SIGINT the exit code is 130, and a second run does just the rest."""
+    end = end_of(long) + 30
+    process = start(long)
+    wait_for_records(long, process, end)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    done = sql(ledger, "SELECT count(*) FROM execution WHERE accepted")[0][0]
-    assert 0 < done < 25
-    rest = well("run", "--ledger", ledger, "--campaign", "main", "--slots", "2", "--json").json
-    assert sum(rest["outcomes"].values()) == 25 - done
+    done = sql(long, "SELECT count(*) FROM execution WHERE accepted")[0][0]
+    assert 0 < done < WORKS
+    rest = well("run", "--ledger", long, "--campaign", "main", "--slots", "2", "--json").json
+    assert sum(rest["outcomes"].values()) == WORKS - done
     assert (rest["left"], rest["surplus"]) == (0, 0)
 
 
-def test_sigkill_at_any_moment_loses_nothing(ledger: Path) -> None:
+def test_sigkill_at_any_moment_loses_nothing(long: Path) -> None:
     """Killed again and again and started anew: the same works have an outcome, surplus at most one a slot and kill."""
     kills = 0
-    for more in (1, 7, 13, 18, 25):
-        process = start(ledger)
-        wait_for_records(ledger, process, more)
+    for more in (1, 6, 13, 20, 35):
+        end = end_of(long) + more
+        process = start(long)
+        wait_for_records(long, process, end)
         if process.poll() is None:
             kills += 1
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
-    assert kills >= 3
-    done = well("run", "--ledger", ledger, "--campaign", "main", "--slots", "2", "--json").json
+    assert kills == 5
+    done = well("run", "--ledger", long, "--campaign", "main", "--slots", "2", "--json").json
     assert done["left"] == 0
-    rows = sql(ledger, OUTCOMES)
-    wanted = {work for (work,) in sql(ledger, "SELECT work_id FROM request")}
+    rows = sql(long, OUTCOMES)
+    wanted = {work for (work,) in sql(long, "SELECT work_id FROM request")}
     assert {work for work, accepted, _ in rows if accepted == 1} == wanted
-    assert len(wanted) == 25
+    assert len(wanted) == WORKS
     assert sum(surplus for *_, surplus in rows) <= 2 * kills
-    assert well("verify", "--ledger", ledger, "--json").json["problems"] == []
+    assert well("verify", "--ledger", long, "--json").json["problems"] == []
+
+
+@pytest.mark.parametrize("other", ["isolation", "host", "interpreter"])
+def test_a_campaign_goes_on_only_where_it_was_begun(ledger: Path, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Timings of another isolation, host or interpreter are another class: the run is refused and nothing is run."""
+    monkeypatch.setattr(running, "host_fingerprint", lambda: ("elsewhere", "words"))
+    begun = {"isolation": "other", "host": "elsewhere", "interpreter": "0"} if other != "host" else {"host": "before"}
+    with contextlib.closing(open_ledger(ledger)) as opened, contextlib.closing(opened.stream()) as stream:
+        worker = WorkerStarted(
+            worker_id="w",
+            campaign_id="main",
+            host=begun["host"],
+            host_words="",
+            interpreter=begun.get("interpreter", ""),
+            interpreter_version="",
+            isolation=begun.get("isolation", ""),
+            slots=1,
+            startup_ns=1,
+            started_at="",
+        )
+        Producer(stream, "epoch-w", "test", "0").append([worker])
+        drain(opened, stream)
+    done = lap("run", "--ledger", ledger, "--campaign", "main")
+    assert done.code == 2
+    assert other in done.err
+    assert "do not mix with these" in done.err
+    assert sql(ledger, "SELECT count(*) FROM campaign") == [[0]]

@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from consumers.sink import drain
-from ledger.digests import blob_digest, sha256_words
+from ledger.digests import blob_digest, sha256_words, work_id
 from ledger.events import (
     CampaignOpened,
     ExecutionFinished,
@@ -110,7 +110,7 @@ def run_facts(campaign, problem, program):
         outcome = program.outcomes.get(place, "accepted")
         if outcome is None:
             continue
-        work = sha256_words(campaign, program_id(problem, program.name), str(place))
+        work = work_id(campaign, program_id(problem, program.name), f"{problem}/t{place}", 0)
         common = {
             "work_id": work,
             "attempt_id": f"a-{work[:16]}",

@@ -6,7 +6,7 @@ from ledger.events import FilterDecided
 from ledger.questions import Questions
 from producers.corpus.filters import Execution, duration, relabel
 from replay.measurements import Outcome, ProblemMeasurements, robust_cv
-from replay.shell import Snapshot, load
+from replay.shell import Snapshot, is_closed, load
 from tui.output import campaign_option, json_option, ledger_option, print_json, print_table, progress, say
 from tui.session import writing
 from tui.settings import read_settings
@@ -89,10 +89,10 @@ def filter_(campaign: str | None, ledger: str | None, as_json: bool) -> None:
         questions = Questions(open_.ledger)
         try:
             decided = decisions(load(questions, campaign))
-            held = {tuple(row.values()) for row in questions.rows("SELECT problem_id, subject_id, rule FROM filter")}
+            held = {tuple(row.values()) for row in questions.rows("SELECT campaign_id, subject_id, rule FROM filter")}
         finally:
             questions.close()
-        new = [d for d in decided if (d.problem_id, d.subject_id, d.rule) not in held]
+        new = [d for d in decided if (d.campaign_id, d.subject_id, d.rule) not in held]
         open_.producer.append(new)
         open_.admit()
         cut = str(open_.ledger.cut())
@@ -107,12 +107,16 @@ def filter_(campaign: str | None, ledger: str | None, as_json: bool) -> None:
 
 
 def decisions(snapshot: Snapshot) -> list[FilterDecided]:
-    """What re-execution says of every label, and the duration filter of every problem, from a campaign's outcomes."""
+    """What re-execution says of every label, and the duration filter of every problem, from a campaign's outcomes.
+
+    Only problems whose every work has an outcome are decided: a decision is a fact and does not change.
+    """
     decided: list[FilterDecided] = []
-    for m in snapshot.problems:
+    for m in filter(is_closed, snapshot.problems):
         relabelled = [relabel(_execution(m, row)) for row in range(len(m.programs))]
         decided += [one for one in relabelled if one is not None]
-        decided.append(duration(m.problem, robust_cv(m), int(m.tests.optimization.sum())))
+        tests = int(m.tests.optimization.sum())
+        decided.append(duration(m.campaign, m.problem, robust_cv(m), tests=tests))
     return decided
 
 
@@ -120,6 +124,7 @@ def _execution(m: ProblemMeasurements, row: int) -> Execution:
     outcomes = {test: _WORDS[Outcome(int(code))] for test, code in zip(m.tests.ids, m.outcome[row], strict=True)}
     checks = {test for test, checks in zip(m.tests.ids, m.tests.correctness, strict=True) if checks}
     return Execution(
+        campaign_id=m.campaign,
         problem_id=m.problem,
         program_id=m.programs[row],
         label=m.labels[row],

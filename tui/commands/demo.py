@@ -10,6 +10,7 @@ from tui.output import say
 
 PROBLEMS = ("slidingmax", "stonegame", "pairsums", "recurrence")
 LIMIT = "2"
+MARKER = "made-by-lap-demo"
 STRICT, OTHER = "top-50", "per-test-top-30"
 
 
@@ -23,10 +24,7 @@ def command(into: str) -> None:
       lap demo --into /tmp/demo
     """
     root = Path(into)
-    if root.exists():
-        if not (root / "ledger.sqlite").is_file() and any(root.iterdir()):
-            raise UserError(f"{root} holds other files; choose another folder with --into")
-        shutil.rmtree(root)
+    _make_room(root)
     at = ["--ledger", str(root)]
     packages = [str(demo_corpus() / name) for name in PROBLEMS]
     _lap("ledger", "init", *at)
@@ -44,6 +42,16 @@ def command(into: str) -> None:
     _lap("ledger", "seal", *at)
     _lap("verify", *at)
     say(f"\nall of it is in {root}; open it with `lap tui --ledger {root}`, the picture is {root / 'curve.png'}")
+
+
+def _make_room(root: Path) -> None:
+    """Makes the folder anew; UserError when there is anything that no earlier demo made."""
+    if root.exists():
+        if not root.is_dir() or (any(root.iterdir()) and not (root / MARKER).is_file()):
+            raise UserError(f"{root} was not made by `lap demo`; choose another folder with --into")
+        shutil.rmtree(root)
+    root.mkdir(parents=True)
+    (root / MARKER).write_text("`lap demo` made this folder and may delete it\n")
 
 
 def demo_corpus() -> Path:

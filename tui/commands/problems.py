@@ -5,11 +5,10 @@ import math
 import click
 
 from ledger.questions import Questions
+from producers.corpus.filters import MINIMUM_ROBUST_CV
 from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table
 from tui.session import asking
 from tui.settings import read_settings
-
-MINIMUM = 0.3
 
 
 @click.command()
@@ -18,7 +17,7 @@ MINIMUM = 0.3
 @at_option
 @json_option
 def command(campaign: str | None, ledger: str | None, at: str | None, as_json: bool) -> None:
-    """List problems; after a run also how many programs keep their label and whether the problem can be timed.
+    """List problems; after a run also whether each can be timed.
 
     A problem passes the duration filter when the robust CV of its optimization tests' reference durations, start-up
     subtracted, is at least 0.3.
@@ -56,6 +55,6 @@ def _spread(questions: Questions, campaign: str | None) -> dict[str, dict[str, o
 
     figures = {m.problem: robust_cv(m) for m in load(questions, campaign).problems}
     return {
-        problem: {"robust_cv": None if math.isnan(cv) else round(cv, 3), "timeable": cv >= MINIMUM}
+        problem: {"robust_cv": None if math.isnan(cv) else round(cv, 3), "timeable": cv >= MINIMUM_ROBUST_CV}
         for problem, cv in figures.items()
     }

@@ -16,7 +16,7 @@ from replay.gates import Flip, Status, Verdicts, flips
 from replay.measurements import Outcome, ProblemMeasurements
 from replay.shell import Calibration, Snapshot, judge_all, load
 from tui.criteria import criterion_options, read_criterion
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, say
+from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, say, write_whole
 from tui.session import asking
 from tui.settings import read_settings
 
@@ -129,7 +129,7 @@ def _flips(answers: Sequence[Answer], second: Answer | None) -> list[tuple[str, 
 
 def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
     """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
-    from ledger.errors import UserError, io_fault
+    from ledger.errors import UserError
     from replay.plots import curve_plot, tau_curve
 
     kind = path.suffix.lower().lstrip(".")
@@ -138,10 +138,7 @@ def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
     curves = tau_curve(answer.measured, answer.criterion, [*range(5, 101, 5)])
     title = f"campaign {snapshot.name}: {len(snapshot.problems)} problems"
     data = curve_plot(curves, title, f"criterion {answer.criterion.hash[:12]}, cut {snapshot.cut}", fmt=kind)  # type: ignore[arg-type]
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise io_fault(error, f"cannot write the picture {path}") from error
+    write_whole(path, data)
     say(f"picture written to {path}")
 
 

@@ -34,20 +34,11 @@ def command(
     Example:
       lap reward --criterion top-30
     """
-    from consumers.calibrator import find_calibration
     from consumers.rewarder import assign
-    from ledger.questions import Questions
-    from replay.shell import find_campaign
 
     name, criterion = read_criterion(word, {**flags, "tau": tau})
     with writing(read_settings(ledger=ledger).ledger, "lap reward") as open_:
-        questions = Questions(open_.ledger)
-        try:
-            chosen = str(find_campaign(questions, campaign)["campaign_id"])
-            calibration = find_calibration(questions, chosen, criterion, source=source)
-        finally:
-            questions.close()
-        done = assign(open_.ledger, open_.producer, criterion, name=name, campaign=chosen, calibration=calibration)
+        done = assign(open_.ledger, open_.producer, criterion, name=name, campaign=campaign, source=source)
     say(
         f"{len(done.new)} rewards assigned under {name} ({criterion.hash[:12]}), {done.held} were held already, "
         f"{done.waiting} candidates are open or undecided"

@@ -1,12 +1,18 @@
 """`lap run`: plan a campaign or pick it up again, and run what the ledger lacks."""
 
-from typing import Any
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ledger.questions import Questions
 from tui.output import json_option, ledger_option, print_json, say
 from tui.session import Writing, asking, writing
 from tui.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from tui.planning import Left, Planned
 
 
 @click.command()
@@ -44,47 +50,46 @@ def command(
       lap run --limit 2 --dry-run
       lap run stonegame slidingmax --limit 2
     """
-    from tui.running import alone, choose, left_of, plan_campaign
+    from tui.planning import choose, left_of, plan_campaign
 
     settings = read_settings(ledger=ledger, **flags)
 
-    def chosen(questions: Any) -> Any:
-        found = choose(questions, problems, references_only=references_only, every=every)
-        return plan_campaign(questions, found, settings, campaign)
+    def planned(questions: Questions) -> "Planned":
+        chosen = choose(questions, problems, references_only=references_only, every=every)
+        return plan_campaign(questions, chosen, settings, campaign)
 
     if dry_run:
         with asking(settings.ledger) as questions:
-            _tell_estimate(left_of(questions, chosen(questions)), settings, str(questions.cut), as_json=as_json)
+            left = left_of(questions, planned(questions).plan)
+            _tell_estimate(left, settings, str(questions.cut), as_json=as_json)
         return
-    with writing(settings.ledger, "lap run") as open_, alone(settings.ledger):
-        _run(open_, settings, chosen, as_json=as_json)
+    with writing(settings.ledger, "lap run") as open_:
+        _run(open_, settings, planned, as_json=as_json)
 
 
-def _run(open_: Writing, settings: Settings, chosen: Any, *, as_json: bool) -> None:
-    from ledger.questions import Questions
-    from tui.running import left_of, run_plan
+def _run(open_: Writing, settings: Settings, planned: "Callable[[Questions], Planned]", *, as_json: bool) -> None:
+    from tui.planning import left_of
+    from tui.running import alone, run_plan
 
-    questions = Questions(open_.ledger)
-    try:
-        plan = chosen(questions)
-        left = left_of(questions, plan)
-    finally:
-        questions.close()
-    summary = run_plan(open_, plan, left, settings)
+    with alone(settings.ledger):
+        with closing(Questions(open_.ledger)) as questions:
+            plan = planned(questions)
+            left = left_of(questions, plan.plan)
+        summary = run_plan(open_, plan, left, settings)
+    open_.admit()
     cut = str(open_.ledger.cut())
     if as_json:
         print_json({"cut": cut, **summary})
     else:
-        outcomes = (
-            ", ".join(f"{count} {name}" for name, count in sorted(summary["outcomes"].items())) or "nothing to run"
-        )
+        counts = sorted(summary["outcomes"].items())
+        outcomes = ", ".join(f"{count} {name}" for name, count in counts) or "nothing to run"
         say(f"campaign {summary['campaign']}: {outcomes}; {summary['left']} works left; cut {cut}")
     if summary["left"]:
         say("some works have no outcome yet; run the same command again to go on")
         raise click.exceptions.Exit(130 if summary["interrupted"] else 1)
 
 
-def _tell_estimate(left: Any, settings: Settings, cut: str, *, as_json: bool) -> None:
+def _tell_estimate(left: "Left", settings: Settings, cut: str, *, as_json: bool) -> None:
     seconds = left.estimate_ns / settings.slots / 1e9
     found = {
         "campaign": left.campaign,

@@ -47,8 +47,8 @@ def _tree(found: Trace) -> Tree:
     )
     root.add(Text(_calibration(found.calibration)))
     gates = root.add(Text("gates"))
-    gates.add(Text(f"c = {int(reward['c'])}  correct" if reward["c"] else f"c = 0  {found.reason}"))
-    gates.add(Text(_quality(reward)))
+    gates.add(Text(f"c = {_gate(reward['c'])}  {'correct' if reward['c'] else found.reason}"))
+    gates.add(Text(f"g = {_gate(reward['g'])}  {_quality(reward)}"))
     tests = root.add(Text(f"tests, against a pool of {reward['pool_size']} references"))
     for test in found.tests:
         _test(tests, test)
@@ -67,11 +67,15 @@ def _calibration(row: Any) -> str:
     )
 
 
+def _gate(value: bool | None) -> str:
+    return "undecided" if value is None else str(int(value))
+
+
 def _quality(reward: Any) -> str:
     if not reward["q_denominator"]:
-        return f"g = {int(reward['g'])}  no rank"
+        return "no rank"
     q = reward["q_numerator"] / reward["q_denominator"]
-    return f"g = {int(reward['g'])}  q = {reward['q_numerator']}/{reward['q_denominator']} = {q:.4f}"
+    return f"q = {reward['q_numerator']}/{reward['q_denominator']} = {q:.4f}"
 
 
 def _test(tree: Tree, test: TestTrace) -> None:
@@ -96,6 +100,8 @@ def _detail(test: TestTrace) -> str:
 
 
 def _agreement(found: Trace) -> Text:
+    if found.note:
+        return Text(found.note, style="yellow")
     if not found.differences:
         return Text("computed again: the same reward, from the same timings", style="green")
     return Text("computed again: DIFFERS: " + "; ".join(found.differences), style="red")

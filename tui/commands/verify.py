@@ -38,30 +38,33 @@ def prove(root: Path, written: Written | None, *, as_json: bool, with_rewards: b
     """Prints what was proven; exits with 1 when a problem was found."""
     from consumers.audit import verify_rewards
 
-    with asking(root) as questions:
-        with progress("proving", 1) as bar:
-            task = bar.task_ids[0]
-            proof = verify(
-                questions.ledger,
-                lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
-                written=written,
-            )
-        problems, rewards = list(proof.problems), 0
-        if with_rewards and not problems:
+    with asking(root) as questions, progress("proving", 1) as bar:
+        task = bar.task_ids[0]
+        proof = verify(
+            questions.ledger,
+            lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+            written=written,
+        )
+    problems, rewards = list(proof.problems), 0
+    notes = list(proof.notes)
+    if with_rewards and not problems:
+        with asking(root, proof.cut) as questions:
             total = questions.rows("SELECT count(*) AS n FROM reward")[0]["n"]
             with progress("rewards", total) as bar:
-                rewards, wrong = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
-            problems += wrong
-        notes = list(proof.notes)
-        figures = {"frames": proof.frames, "events": proof.events, "segments": proof.segments, "blobs": proof.blobs}
-        found = {
-            "cut": str(questions.cut),
-            "head": proof.head,
-            **figures,
-            "rewards": rewards,
-            "problems": problems,
-            "notes": notes,
-        }
+                rewards, wrong, told = verify_rewards(
+                    questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n)
+                )
+        problems += wrong
+        notes += told
+    figures = {"frames": proof.frames, "events": proof.events, "segments": proof.segments, "blobs": proof.blobs}
+    found = {
+        "cut": proof.cut,
+        "head": proof.head,
+        **figures,
+        "rewards": rewards,
+        "problems": problems,
+        "notes": notes,
+    }
     if as_json:
         print_json(found)
     else:
@@ -70,8 +73,8 @@ def prove(root: Path, written: Written | None, *, as_json: bool, with_rewards: b
         for note in notes:
             say(f"note: {note}")
         counted = ", ".join(f"{count} {name}" for name, count in {**figures, "rewards": rewards}.items())
-        say(f"{'FAILED' if problems else 'proven'}: {counted}; head {proof.head}; cut {found['cut']}")
-        if problems and with_rewards and not rewards:
+        say(f"{'FAILED' if problems else 'proven'}: {counted}; head {proof.head}; cut {proof.cut}")
+        if proof.problems and with_rewards:
             say("rewards were not computed again: mend the ledger first")
     if problems:
         raise click.exceptions.Exit(1)

@@ -5,10 +5,11 @@ from typing import Any
 
 import click
 
+from ledger.errors import UserError
 from ledger.questions import Questions
 from replay.criteria import Criterion
-from replay.measurements import durations
-from replay.shell import load, pooled
+from replay.measurements import ProblemMeasurements, durations
+from replay.shell import Snapshot, load, pooled
 from replay.why import Explanation, explain
 from tui.criteria import criterion_options, read_criterion
 from tui.finding import find_program
@@ -97,8 +98,7 @@ def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, 
         if reward and reward["calibration_id"]
         else find_calibration(questions, snapshot.name, criterion)
     )
-    problem = program.rsplit("/", 1)[0]
-    (m,) = [pooled(one, calibration) for one in snapshot.problems if one.problem == problem]
+    m = pooled(_problem_of(snapshot, program), calibration)
     explanation = explain(m, criterion, program)
     test = explanation.deciding_test
     measured = int(durations(m, criterion)[m.row(program), m.tests.ids.index(test)]) if test else None
@@ -110,6 +110,17 @@ def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, 
         "deciding_test_ns": measured if measured is not None and measured >= 0 else None,
         **_plain(explanation),
     }
+
+
+def _problem_of(snapshot: Snapshot, program: str) -> ProblemMeasurements:
+    problem = program.rsplit("/", 1)[0]
+    for m in snapshot.problems:
+        if m.problem == problem:
+            return m
+    raise UserError(
+        f"campaign {snapshot.name!r} holds nothing of problem {problem!r}; name another with --campaign, "
+        "or run its programs with `lap run`"
+    )
 
 
 def _plain(explanation: Explanation) -> dict[str, Any]:
