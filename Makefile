@@ -32,7 +32,7 @@ install: $(VENV)/.core  ## make the environment in .venv
 demo: $(VENV)/.core  ## run the main job on four problems of the corpus (under 3 minutes)
 	@$(BIN)/lap demo --into $(DEMO_DIR)
 
-corpus-run: $(VENV)/.core  ## run the whole corpus (about half an hour)
+corpus-run: $(VENV)/.core  ## run the whole corpus (about a quarter of an hour)
 	@$(BIN)/lap ledger init --ledger $(CORPUS_DIR)
 	@$(BIN)/lap corpus import $(CORPUS) --ledger $(CORPUS_DIR)
 	@$(BIN)/lap run --ledger $(CORPUS_DIR)
