@@ -21,7 +21,7 @@ from ledger.store.opened import Ledger
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.gates import Verdicts, judge
-from replay.measurements import ProblemMeasurements, durations
+from replay.measurements import Outcome, ProblemMeasurements, durations
 from replay.shell import KERNEL, Calibration, Snapshot, load, pooled, rewards
 
 
@@ -40,6 +40,8 @@ class TestTrace:
     rank: int | None
     """Integer rank 2 * #{ref < d} + #{ref = d}; None where it was not ranked or is an interval."""
     percentile: float | None
+    references_ns: tuple[int, ...]
+    """Finished durations of the references that it was ranked among, sorted; empty where it was not ranked."""
     timings: tuple[Mapping[str, Any], ...]
 
 
@@ -225,6 +227,8 @@ def _stored_runs(then: Questions, row: Mapping[str, Any]) -> _Runs:
 def _tests(m: ProblemMeasurements, verdicts: Verdicts, criterion: Criterion, runs: _Runs) -> Iterator[TestTrace]:
     row = m.row(runs.program)
     ranked = durations(m, criterion)
+    pool = m.reference & (verdicts.c == 1) & (m.duplicate != m.duplicate[row])
+    finished = m.outcome == Outcome.OK
     for column, test in enumerate(m.tests.ids):
         outcome = runs.outcomes.get(test, _NO_OUTCOME)
         low, high = int(verdicts.k_lo[row, column]), int(verdicts.k_hi[row, column])
@@ -238,6 +242,7 @@ def _tests(m: ProblemMeasurements, verdicts: Verdicts, criterion: Criterion, run
             duration_ns=int(ranked[row, column]),
             rank=low if counted else None,
             percentile=100 * low / (2 * int(verdicts.pool_size[row])) if counted else None,
+            references_ns=tuple(sorted(ranked[pool & finished[:, column], column].tolist())) if counted else (),
             timings=runs.timings.get(outcome["attempt_id"], ()),
         )
 

@@ -94,7 +94,8 @@ class Questions:
             self._connection.execute("SET lock_configuration = true")
             return self._connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
-            words = re.split(r"\n", str(error))[0]
+            lines = [line.strip() for line in str(error).splitlines()]
+            words = " ".join([lines[0], *(line for line in lines[1:] if line.startswith(("Did you", "Candidate")))])
             raise UserError(f"{words}; see `lap sql --views` for what can be read") from None
 
     def close(self) -> None:

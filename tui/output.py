@@ -69,6 +69,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
         console.print(Text(f"cut {cut}", style="dim"), soft_wrap=True)
 
 
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut: str) -> None:
+    """A table where it fits the width, else one block of `name value` lines a row."""
+    cells = [[_word(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    if sum(widths) + 2 * len(widths) <= _console().width:
+        print_table(columns, rows, cut=cut)
+        return
+    longest = max(map(len, columns))
+    for row in cells:
+        click.echo("\n".join(f"{name:<{longest}}  {value}" for name, value in zip(columns, row, strict=True)) + "\n")
+    click.echo(f"cut {cut}")
+
+
 def say(message: str) -> None:
     """One line of talk on stderr."""
     click.echo(message, err=True)

@@ -66,6 +66,7 @@ def test_a_trace_walks_from_the_reward_to_raw_timings(ledger: Ledger) -> None:
     test = found.tests[1]
     assert (test.outcome, test.roles, test.duration_ns) == ("accepted", ("optimization",), 20 * MS)
     assert (test.rank, test.percentile) == (1, 25.0)
+    assert test.references_ns == (20 * MS, 30 * MS)  # r2 and r3: a program is not ranked against itself
     assert [t["wall_ns"] for t in test.timings] == [10 * MS, 30 * MS, 20 * MS]  # the surplus attempt is not among them
     assert found.tests[0].rank is None
 

@@ -21,7 +21,7 @@ JOIN problem b ON b.problem_id = w.problem_id WHERE b.slug = '{slug}' GROUP BY A
 LIMIT = 1.5
 # Most programs of the scoring packages are slow somewhere. kopatavlor's accepted ones need up to 2 s; in the others
 # accepted programs need about 1 s at most, so that a low limit only spares time.
-SCORING = {"kopatavlor": 10, "pickleclicker": 3, "theodortrollkarlen": 3, "virus3": 3}
+SCORING = {"kopatavlor": 5, "pickleclicker": 3, "theodortrollkarlen": 3, "virus3": 3}
 TESTS = """
 SELECT p.label || '/' || p.name, substr(w.test_id, length(w.problem_id) + 2), w.outcome
 FROM work w JOIN program p USING (program_id) JOIN problem b ON b.problem_id = w.problem_id WHERE b.slug = '{slug}'

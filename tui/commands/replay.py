@@ -28,7 +28,7 @@ COLUMNS = (
     "refs",
     "missing",
     "undecided",
-    "pass@k %",
+    "pass@{k} %",
     "95% interval",
     "at most %",
 )
@@ -87,7 +87,8 @@ def command(
       lap replay --plot curve.png
     """
     name, criterion = read_criterion(word, flags)
-    criteria = [(name, criterion)] if not taus else [(f"p_{tau}", replace(criterion, tau=tau)) for tau in taus]
+    prefix = "" if criterion == Criterion() else f"{name} "
+    criteria = [(f"{prefix}p_{tau}", replace(criterion, tau=tau)) for tau in taus] or [(name, criterion)]
     with asking(read_settings(ledger=ledger).ledger, at) as questions:
         snapshot = load(questions, campaign)
         answers = [_answer(questions, snapshot, *named, k=k, source=source) for named in criteria]
@@ -150,7 +151,8 @@ def _show(
     name_flips: bool,
 ) -> None:
     rows = [_row(answer, one) for answer in answers for one in answer.estimates]
-    print_table(COLUMNS, rows, title=f"campaign {snapshot.name}", cut=snapshot.cut)
+    columns = [name.format(k=answers[0].estimates[0].k) for name in COLUMNS]
+    print_table(columns, rows, title=f"campaign {snapshot.name}", cut=snapshot.cut)
     for answer in answers:
         click.echo(f"{answer.name}: criterion {answer.criterion.hash[:12]}")
     for answer in answers:

@@ -2,7 +2,7 @@
 
 import click
 
-from tui.output import at_option, json_option, ledger_option, print_json, print_table
+from tui.output import at_option, json_option, ledger_option, print_json, print_rows, print_table
 from tui.session import asking
 from tui.settings import read_settings
 
@@ -31,4 +31,4 @@ def command(query: str | None, views: bool, ledger: str | None, at: str | None, 
         if as_json:
             print_json({"cut": str(questions.cut), "columns": answer.column_names, "rows": rows})
         else:
-            print_table(answer.column_names, rows, cut=str(questions.cut))
+            print_rows(answer.column_names, rows, cut=str(questions.cut))

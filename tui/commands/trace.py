@@ -53,7 +53,7 @@ def _tree(found: Trace) -> Tree:
     for test in found.tests:
         _test(tests, test)
     root.add(Text(f"evidence {reward['evidence_digest']}  kernel {reward['kernel']}"))
-    root.add(Text(f"cut {reward['cut']}"))
+    root.add(Text(f"cut of the reward {reward['cut']}"))
     root.add(_agreement(found))
     return root
 
@@ -80,10 +80,9 @@ def _quality(reward: Any) -> str:
 
 def _test(tree: Tree, test: TestTrace) -> None:
     name = test.test_id.split("/", 1)[1]
-    rank = "not ranked" if test.percentile is None else f"percentile {test.percentile:.1f}"
-    branch = tree.add(
-        Text(f"{name}  {test.outcome}  {test.duration_ns / 1e6:.2f} ms  {rank}  {_detail(test)}".rstrip())
-    )
+    rank = "not ranked" if test.percentile is None else f"percentile {test.percentile:.1f}{_among(test)}"
+    words = (name, test.outcome, f"{test.duration_ns / 1e6:.2f} ms", rank, _detail(test))
+    branch = tree.add(Text("  ".join(words).rstrip()))
     for timing in test.timings:
         kind = "warm-up" if timing["warmup"] else "timing"
         branch.add(
@@ -93,6 +92,17 @@ def _test(tree: Tree, test: TestTrace) -> None:
                 f"slot {timing['slot']} beside {timing['neighbours']}, place {timing['place']}, {timing['isolation']}"
             )
         )
+
+
+def _among(test: TestTrace) -> str:
+    """What the percentile stands on: the references' range, or why the run ranks last."""
+    if test.outcome != "accepted":
+        return ", as it failed"
+    if not test.references_ns:
+        return ""
+    low, high = test.references_ns[0] / 1e6, test.references_ns[-1] / 1e6
+    faster = sum(ns < test.duration_ns for ns in test.references_ns)
+    return f", {faster} of {len(test.references_ns)} references faster ({low:.1f} .. {high:.1f} ms)"
 
 
 def _detail(test: TestTrace) -> str:

@@ -73,7 +73,9 @@ def prove(root: Path, written: Written | None, *, as_json: bool, with_rewards: b
         for note in notes:
             say(f"note: {note}")
         counted = ", ".join(f"{count} {name}" for name, count in {**figures, "rewards": rewards}.items())
-        say(f"{'FAILED' if problems else 'proven'}: {counted}; head {proof.head}; cut {proof.cut}")
+        click.echo(f"{'FAILED' if problems else 'proven'}: {counted}")
+        click.echo(f"head {proof.head}")
+        click.echo(f"cut {proof.cut}")
         if proof.problems and with_rewards:
             say("rewards were not computed again: mend the ledger first")
     if problems:

@@ -1,5 +1,6 @@
 """`lap why`: why a program got its verdict and reward, and the smallest change that would flip it."""
 
+import shlex
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from replay.shell import Snapshot, load, pooled
 from replay.why import Explanation, explain
 from tui.criteria import criterion_options, read_criterion
 from tui.finding import find_program
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json
+from tui.output import at_option, campaign_option, json_option, ledger_option, plain, print_json
 from tui.session import asking
 from tui.settings import read_settings
 
@@ -69,7 +70,7 @@ def command(
         return
     click.echo(f"{found['program_id']}  ({found['maker']}, labelled {found['label'] or 'nothing'})")
     for one in told:
-        _show(one)
+        _show(one, ledger)
     click.echo(f"cut {cut}")
 
 
@@ -108,8 +109,21 @@ def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, 
         "tau": criterion.tau,
         "reward": reward and {"id": reward["reward_id"], "value": reward["value"]},
         "deciding_test_ns": measured if measured is not None and measured >= 0 else None,
+        "detail": _detail(questions, snapshot.name, program, test),
         **_plain(explanation),
     }
+
+
+def _detail(questions: Questions, campaign: str, program: str, test: str | None) -> str:
+    """What was seen on the deciding test, such as the first difference from the answer; "" for an accepted run."""
+    rows = questions.rows(
+        "SELECT detail FROM execution WHERE accepted AND outcome <> 'accepted' "
+        "AND campaign_id = $campaign AND program_id = $program AND test_id = $test",
+        campaign=campaign,
+        program=program,
+        test=test,
+    )
+    return str(rows[0]["detail"]) if rows else ""
 
 
 def _problem_of(snapshot: Snapshot, program: str) -> ProblemMeasurements:
@@ -131,18 +145,22 @@ def _plain(explanation: Explanation) -> dict[str, Any]:
     return plain
 
 
-def _show(one: dict[str, Any]) -> None:
+def _show(one: dict[str, Any], ledger: str | None) -> None:
     reward = f", reward {one['reward']['value']:+g}" if one["reward"] else ""
     click.echo(f"\n{one['criterion']} in campaign {one['campaign']}: {one['status']}{reward}")
     click.echo(f"  reason         {one['reason'] or 'correct, and within the threshold'}")
     if one["deciding_test"]:
         took = f"  ({one['deciding_test_ns'] / 1e6:.1f} ms)" if one["deciding_test_ns"] is not None else ""
-        click.echo(f"  deciding test  {one['deciding_test']}{took}")
-    if one["q_lo"] is not None:
+        label = "deciding test" if one["detail"] or one["change_test"] else "worst test   "
+        click.echo(f"  {label}  {one['deciding_test']}{took}")
+    if one["detail"]:
+        click.echo(f"  what was seen  {plain(one['detail'])}")
+    elif one["q_lo"] is not None:
         click.echo(f"  quality q      {one['q_lo']:.4f} of {float(one['tau']) / 100:g} allowed" + _distance(one))
     click.echo(f"  what flips it  {one['note']}")
     if one["reward"]:
-        click.echo(f"  every timing   lap trace {one['reward']['id'][:16]}")
+        place = f" --ledger {shlex.quote(ledger)}" if ledger else ""
+        click.echo(f"  every timing   lap trace {one['reward']['id'][:16]}{place}")
 
 
 def _distance(one: dict[str, Any]) -> str:
