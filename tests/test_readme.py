@@ -28,7 +28,7 @@ PROGRAM_ID = r"[a-z0-9-]+\.[0-9a-f]{12}/\w+\.[0-9a-f]{12}"
 SAYS = {
     "lap verify": "proven",
     "lap trace": "computed again: the same reward, from the same timings",
-    "lap why": "deciding test",
+    "lap why": "what flips it",
     'lap sql "': "cut control=",
     "lap sql --views": "execution",
     "lap replay": "cut control=",

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import platform
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -140,26 +141,40 @@ def _bench(open_: Writing, planned: Planned, sandbox: Sandbox, *, settings: Sett
 
 def _watch(worker: Worker, open_: Writing, total: int) -> bool:
     """Shows progress and admits outcomes until the worker ends; True when Ctrl-C ended it early."""
-    interrupted, ended = False, False
+    ended, said = False, False
     told = time.monotonic()
-    with progress("running", total) as bar:
+    with _interrupts(worker) as interrupts, progress("running", total) as bar:
         while not ended:
-            try:
-                ended = worker.wait(0.5)
-                open_.admit()
-                bar.update(bar.task_ids[0], completed=worker.progress.finished, note=_note(worker))
-                if bar.disable and time.monotonic() - told > TELL_SECONDS:
-                    told = time.monotonic()
-                    say(f"{worker.progress.finished} of {total} done: {_note(worker)}")
-            except KeyboardInterrupt:
-                if interrupted:
-                    raise
-                interrupted = True
-                worker.stop()
+            ended = worker.wait(0.5)
+            open_.admit()
+            bar.update(bar.task_ids[0], completed=worker.progress.finished, note=_note(worker))
+            if interrupts and not said:
+                said = True
                 say("finishing the programs that run now; press Ctrl-C again to drop them")
+            if bar.disable and time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
+                say(f"{worker.progress.finished} of {total} done: {_note(worker)}")
     if worker.failure is not None:
         raise worker.failure
-    return interrupted
+    return bool(interrupts)
+
+
+@contextmanager
+def _interrupts(worker: Worker) -> Iterator[list[int]]:
+    """The Ctrl-C's so far: the first stops the worker and raises nowhere, so no transaction or lock is cut in two."""
+    seen: list[int] = []
+
+    def on_interrupt(number: int, _frame: object) -> None:
+        seen.append(number)
+        worker.stop()
+        if len(seen) > 1:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _note(worker: Worker) -> str:
