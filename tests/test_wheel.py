@@ -110,7 +110,7 @@ def test_the_main_job_works_far_from_the_checkout(installed: Installed, tmp_path
     installed.call("lap", "run", "sums", "--campaign", "main", cwd=tmp_path)
     rows = installed.call("lap", "sql", "SELECT count(*) AS n FROM execution WHERE accepted", "--json", cwd=tmp_path)
     assert '"rows": [\n    [\n      25' in rows  # five programs on five tests
-    assert "pass@k" in installed.call("lap", "replay", "--tau", "100", cwd=tmp_path)
+    assert "pass@1" in installed.call("lap", "replay", "--tau", "100", cwd=tmp_path)
     assert _noted(installed) == before
 
 

@@ -141,7 +141,9 @@ def test_hidden_folders_are_covered_only_where_they_would_be_seen(tmp_path: Path
 
 
 WORKER = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has it ignored
 from pathlib import Path
 from producers.sandbox.choose import identify_interpreter
 from producers.sandbox.limits import Limits
