@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from ledger.digests import sha256_words, work_id
 from ledger.errors import UserError
 from ledger.events import ExecutionRequested, ProgramAdded, TestAdded
+from producers.campaigns.attempts import Judged, charged
 from producers.campaigns.plan import PlanSettings, estimate_ns, make_plan
+from producers.sandbox.limits import Cut, Execution, Outcome
 
 SETTINGS = PlanSettings(
     service="local",
@@ -129,3 +131,17 @@ def test_the_estimate_uses_stored_durations_then_their_mean() -> None:
     assert estimate_ns(requests, {("a/one", "a/1"): 10, ("a/one", "a/2"): 30}, 7) == (40 + 4 * 20, 4)
     assert estimate_ns(requests, {}, 7) == (42, 6)
     assert estimate_ns([], {}, 7) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cut", "charged_as"),
+    [
+        ("sandbox_fault", "memory", "memory_limit"),
+        ("sandbox_fault", "", "sandbox_fault"),
+        ("run_time_error", "", "run_time_error"),
+    ],
+)
+def test_only_a_repeated_want_of_memory_is_charged(outcome: Outcome, cut: Cut, charged_as: str) -> None:
+    """At the last try: a run that took much of a machine without memory is the program's; any other fault never is."""
+    judged = Judged(Execution(outcome, cut=cut, fault="no room"), outcome, "", None)
+    assert charged(judged).outcome == charged_as
