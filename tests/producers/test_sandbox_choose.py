@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,6 @@ from producers.sandbox.outcomes import Written, execution, parse_report, printab
 
 ROOT = os.geteuid() == 0
 OPEN_PYTHON = Path("/usr/bin/python3") if ROOT else None
-TEMPORARY = Path(tempfile.gettempdir())
-needs_open_folder = pytest.mark.skipif(
-    ROOT and not all(path.stat().st_mode & 0o001 for path in (TEMPORARY, *TEMPORARY.parents)),
-    reason="the temporary folder is closed to other users, and root's programs run as one",
-)
 """An interpreter that every user can run: root gives programs users of their own."""
 
 needs_root = pytest.mark.skipif(not ROOT, reason="only root can give a program a user of its own")
@@ -147,7 +141,6 @@ def test_what_is_no_interpreter_is_the_users_mistake(path: str) -> None:
         choose.identify_interpreter(Path(path))
 
 
-@needs_open_folder
 def test_where_namespaces_are_refused_plain_processes_run_and_one_warning_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +160,6 @@ def test_where_namespaces_are_refused_plain_processes_run_and_one_warning_says_s
         choose.open_sandbox(isolation="bubblewrap")
 
 
-@needs_open_folder
 def test_without_bubblewrap_the_warning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """And plain processes asked for by name need no warning."""
     monkeypatch.setattr(choose, "find_bwrap", lambda: None)
