@@ -54,8 +54,7 @@ imports: $(VENV)/.dev
 	@$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	@$(BIN)/coverage run -m pytest
-	@$(BIN)/coverage report --fail-under=85 --format=total
+	@$(BIN)/pytest --numprocesses 2 --dist loadscope --cov --cov-report= --cov-fail-under=85
 
 docs: $(VENV)/.dev  ## write the generated reference pages
 	@$(BIN)/lap docs docs

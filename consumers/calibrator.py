@@ -1,7 +1,7 @@
 """Fits the map of one campaign's stored reference durations into another campaign's state, and keeps it as a fact."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,23 +17,31 @@ from replay.shell import KERNEL, Calibration, Snapshot, load, references_digest
 
 
 def calibrate(
-    ledger: Ledger, producer: Producer, criterion: Criterion, *, source: str, target: str
+    ledger: Ledger,
+    producer: Producer,
+    criterion: Criterion,
+    *,
+    source: str,
+    target: str,
+    told: Collection[str] = (),
 ) -> CalibrationFitted:
     """The fit of `source` into `target`, appended unless the ledger holds it: then the one that is held.
 
-    UserError when the worker classes differ, or while a work of either campaign has no accepted outcome.
+    An id in `told` was appended before. UserError when the worker classes differ, or while a work of either campaign
+    has no accepted outcome.
     """
     questions = Questions(ledger)
     try:
-        stored, fresh = load(questions, source), load(questions, target)
         _check_complete(questions, source, target)
+        stored, fresh = load(questions, source), load(questions, target)
         fitted = _event(stored, fresh, criterion)
         held = questions.rows("SELECT * FROM calibration WHERE calibration_id = $id", id=fitted.calibration_id)
     finally:
         questions.close()
     if held:
         return CalibrationFitted(**held[0])
-    producer.append([fitted])
+    if fitted.calibration_id not in told:
+        producer.append([fitted])
     return fitted
 
 

@@ -3,15 +3,17 @@
 Streams only wake a rewarder; it never reads a number from them. Problems that are not closed are waited for.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from consumers.calibrator import find_calibration
-from ledger.events import CriterionDeclared, Event, RewardAssigned
+from ledger.crashes import reached
+from ledger.events import FACTS, CriterionDeclared, Event, RewardAssigned
 from ledger.questions import Questions
 from ledger.store.opened import Ledger
-from ledger.streams.producer import Producer
+from ledger.streams.producer import Producer, partition_of
 from replay.criteria import Criterion
-from replay.shell import load, rewards
+from replay.shell import Snapshot, load, rewards
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +34,22 @@ def assign(
     name: str,
     campaign: str | None = None,
     source: str | None = None,
+    partitions: Collection[int] | None = None,
+    told: Collection[str] = (),
 ) -> Assigned:
     """Rewards of every closed problem of a campaign, each appended at most once; the criterion is declared first.
 
     Everything is read at one cut, the calibration that the criterion asks for too; `source` names the campaign that it
     comes from (UserError when there is none, or more than one and no source). Deriving twice is harmless: an id that
-    the ledger holds is left out, and a second telling of one changes nothing.
+    the ledger holds is left out, and a second telling of one changes nothing. `partitions` keeps it to the problems
+    whose facts lie there; ids in `told` count as held.
     """
     questions = Questions(ledger)
     try:
         snapshot = load(questions, campaign)
         calibration = find_calibration(questions, snapshot.name, criterion, source=source)
-        derived, waiting = rewards(snapshot, criterion, calibration)
-        held = {row["reward_id"] for row in questions.rows("SELECT reward_id FROM reward")}
+        derived, waiting = rewards(_within(snapshot, partitions), criterion, calibration)
+        held = {row["reward_id"] for row in questions.rows("SELECT reward_id FROM reward")} | set(told)
         declared = {row["criterion_hash"] for row in questions.rows("SELECT criterion_hash FROM criterion")}
     finally:
         questions.close()
@@ -52,8 +57,16 @@ def assign(
     events: list[Event] = list(new)
     if new and criterion.hash not in declared:
         producer.append([declaration(criterion, name)])
+        reached("reward.declared")
     producer.append(events)
     return Assigned(new, len(derived) - len(new), waiting, snapshot.cut)
+
+
+def _within(snapshot: Snapshot, partitions: Collection[int] | None) -> Snapshot:
+    if partitions is None:
+        return snapshot
+    mine = tuple(m for m in snapshot.problems if partition_of(FACTS, m.problem) in partitions)
+    return replace(snapshot, problems=mine)
 
 
 def declaration(criterion: Criterion, name: str) -> CriterionDeclared:

@@ -1,4 +1,4 @@
-"""The sealer: moves the tail into immutable Parquet segments, one of each event type, and extends their chain.
+"""The sealer: moves the tail into immutable Parquet segments, and copies new quarantine there, extending their chain.
 
 Files first, each durable under its digest; then one SQL transaction makes them count and empties the tail. A crash
 leaves the old state or the new one, and at worst files that nobody names.
@@ -6,37 +6,58 @@ leaves the old state or the new one, and at worst files that nobody names.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, bindparam, text
 
-from ledger.errors import Fault
-from ledger.events import EVENTS, EventType
-from ledger.frames import Link, frame_digest
-from ledger.store.engine import reading, writing
-from ledger.store.heads import NO_MANIFEST
-from ledger.store.opened import Ledger
-from ledger.store.reader import read_payload
-from ledger.store.segments import FRAME_COLUMNS, placed
-
-GROUP_ROWS = 1 << 16
-"""Rows after which a row group ends, at the end of a frame."""
-
-_TAIL = text(
-    "SELECT f.stream, f.partition, f.admission, f.key, f.epoch, f.sequence, f.previous, f.digest, f.rows,"
-    " f.source_offset, t.payload FROM tail t JOIN frame f ON f.stream = t.stream AND f.partition = t.partition"
-    " AND f.admission = t.admission WHERE t.type = :type AND t.version = :version"
-    " ORDER BY t.stream, t.partition, t.admission"
+from consumers.sealed_positions import positions_at
+from consumers.segmenting import (
+    Chain,
+    Part,
+    Piece,
+    insert_part,
+    is_as_admitted,
+    last_link,
+    moved,
+    write_manifest,
+    write_part,
 )
+from ledger.crashes import reached
+from ledger.errors import Fault
+from ledger.events import EventType
+from ledger.store.engine import alone, reading, writing
+from ledger.store.metas import FrameMeta
+from ledger.store.opened import Ledger
+from ledger.store.quarantine import NAME, PAGE, QUARANTINE, quarantine_metas, quarantined
+from ledger.store.reader import declared_type, read_payload
+
+ROUND_FRAMES = 50_000
+"""Most frames of one partition that are sealed at once, so that memory stays bounded."""
+
+SEGMENT_BYTES = 512 << 20
+"""Payload after which a new segment begins; compressed it is a third to a half of that."""
+
+FETCH_FRAMES = 64
+WRITERS = 2
+
+_ROUND = text(
+    "SELECT stream, partition, min(admission) - 1 + :frames AS until FROM tail GROUP BY stream, partition"
+    " ORDER BY stream, partition"
+)
+_METAS = text(
+    "SELECT f.stream, f.partition, f.admission, f.key, f.epoch, f.sequence, f.previous, f.digest, f.rows,"
+    " f.source_offset, t.type, t.version, length(t.payload) AS bytes FROM tail t JOIN frame f ON f.stream = t.stream"
+    " AND f.partition = t.partition AND f.admission = t.admission"
+    " WHERE t.stream = :stream AND t.partition = :partition AND t.admission <= :until"
+)
+_PAYLOADS = text(
+    "SELECT admission, payload FROM tail WHERE stream = :stream AND partition = :partition AND admission IN :wanted"
+).bindparams(bindparam("wanted", expanding=True))
 _DELETE = text(
     "DELETE FROM tail WHERE type = :type AND version = :version AND stream = :stream AND partition = :partition"
     " AND admission <= :last"
-)
-_INSERT = text(
-    "INSERT INTO segment (ordinal, name, manifest, type, version, frames, rows, bytes, admissions)"
-    " VALUES (:ordinal, :name, :manifest, :type, :version, :frames, :rows, :bytes, :admissions)"
 )
 
 
@@ -49,139 +70,154 @@ class Sealed:
     rows: int = 0
     bytes: int = 0
 
+    def __add__(self, other: "Sealed") -> "Sealed":
+        return Sealed(
+            self.segments + other.segments,
+            self.frames + other.frames,
+            self.rows + other.rows,
+            self.bytes + other.bytes,
+        )
 
-@dataclass(slots=True)
-class _Part:
-    """One new segment: what was written of one event type."""
 
-    declared: EventType
-    frames: list[tuple[Any, ...]] = field(default_factory=list)
-    name: str = ""
-    bytes: int = 0
-    manifest: str = ""
+class FasterError(Exception):
+    """Another process sealed these frames meanwhile."""
 
-    @property
-    def rows(self) -> int:
-        return sum(frame[FRAME_COLUMNS.index("rows")] for frame in self.frames)
 
-    @property
-    def admissions(self) -> list[list[Any]]:
-        ranges: dict[tuple[str, int], list[Any]] = {}
-        for stream, partition, admission, *_ in self.frames:
-            ranges.setdefault((stream, partition), [stream, partition, admission, admission])[3] = admission
-        return list(ranges.values())
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What one round seals: the end of the chain, the positions after it, and the frames of each new segment."""
+
+    ordinal: int
+    previous: str
+    positions: list[list[Any]]
+    moved: list[list[Any]]
+    parts: list[tuple[EventType, list[FrameMeta]]]
 
 
 def seal(ledger: Ledger) -> Sealed:
-    """What was moved from the tail into segments; nothing when the tail is empty or another process was faster.
+    """What was moved from the tail into segments, by this process; nothing is left in the tail of when it began.
 
     Fault when the disk is full or a frame of the tail was altered; the tail then stays as it was.
     """
-    with reading(ledger.engine) as connection:
-        ordinal, previous = _last_link(connection)
-        positions = _positions(connection)
-        parts = [_write_part(ledger, connection, declared) for declared in _unsealed(connection)]
-    link = previous
+    total = Sealed()
+    while True:
+        with reading(ledger.engine) as connection:
+            plan = _plan(ledger, connection)
+        if not plan.parts:
+            return total
+        total += _seal_round(ledger, plan)
+
+
+def _seal_round(ledger: Ledger, plan: _Plan) -> Sealed:
+    """What one round moved; nothing when another process was faster."""
+    try:
+        with ThreadPoolExecutor(WRITERS, "lap-seal") as pool:
+            parts = list(pool.map(lambda part: write_part(ledger, part[0], _pieces(ledger, *part)), plan.parts))
+    except FasterError:
+        return Sealed()
+    reached("seal.segment")
+    link = plan.previous
+    together = plan.ordinal + 1, plan.ordinal + len(parts)
     for place, part in enumerate(parts, start=1):
-        chain = {"ordinal": ordinal + place, "previous": link, "seal": [ordinal + 1, ordinal + len(parts)]}
-        link = part.manifest = _write_manifest(ledger, part, chain, positions)
+        write_manifest(ledger, part, Chain(plan.ordinal + place, link, together, plan.positions, plan.moved))
+        link = part.manifest
     for part in parts:
         ledger.segments.settle(part.declared.name, part.declared.version)
-    if not parts or not _commit(ledger, parts, ordinal):
+    reached("seal.settled")
+    if not _commit(ledger, parts, plan.ordinal):
         return Sealed()
+    reached("seal.committed")
     return Sealed(
         len(parts),
-        sum(len(part.frames) for part in parts),
-        sum(part.rows for part in parts),
+        sum(len(part.frames) for part in parts if part.declared is not QUARANTINE),
+        sum(part.rows for part in parts if part.declared is not QUARANTINE),
         sum(part.bytes for part in parts),
     )
 
 
-def _last_link(connection: Connection) -> tuple[int, str]:
-    row = connection.execute(text("SELECT ordinal, manifest FROM segment ORDER BY ordinal DESC LIMIT 1")).one_or_none()
-    return (0, NO_MANIFEST) if row is None else (row.ordinal, row.manifest)
+def _plan(ledger: Ledger, connection: Connection) -> _Plan:
+    until = {(row.stream, row.partition): row.until for row in connection.execute(_ROUND, {"frames": ROUND_FRAMES})}
+    kinds: dict[tuple[str, int], list[tuple[FrameMeta, int]]] = {}
+    for (stream, partition), last in until.items():
+        rows = connection.execute(_METAS, {"stream": stream, "partition": partition, "until": last})
+        for *meta, name, version, size in rows:
+            kinds.setdefault((name, version), []).append((FrameMeta(*meta), size))
+    parts = [(declared_type(*kind), metas) for kind, found in sorted(kinds.items()) for metas in _chunks(found)]
+    fresh = _fresh_quarantine(connection)
+    if fresh:
+        parts.append((QUARANTINE, fresh))
+    ordinal, previous = last_link(connection)
+    return _Plan(ordinal, previous, positions_at(ledger, connection, until), moved(connection), parts)
 
 
-def _positions(connection: Connection) -> list[list[Any]]:
-    rows = connection.execute(
-        text(
-            "SELECT stream, partition, identity, next_position, admissions, head FROM stream_position"
-            " ORDER BY stream, partition"
-        )
-    )
-    return [list(row) for row in rows]
-
-
-def _unsealed(connection: Connection) -> list[EventType]:
-    rows = connection.execute(text("SELECT DISTINCT type, version FROM tail ORDER BY type, version"))
-    return [EVENTS[name, version] for name, version in rows]
-
-
-def _write_part(ledger: Ledger, connection: Connection, declared: EventType) -> _Part:
-    part = _Part(declared)
-    part.name, part.bytes = ledger.segments.write(declared, _groups(connection, part))
-    return part
-
-
-def _groups(connection: Connection, part: _Part) -> Iterator[pa.Table]:
-    """Tables of whole frames of one partition, in the order of admission; notes their frames in the part."""
-    kind = {"type": part.declared.name, "version": part.declared.version}
-    held: list[tuple[int, int, pa.RecordBatch]] = []
+def _chunks(found: list[tuple[FrameMeta, int]]) -> Iterator[list[FrameMeta]]:
+    """The frames in replay order, a list for each segment."""
+    held: list[FrameMeta] = []
     size = 0
-    for row in connection.execute(_TAIL, kind, execution_options={"yield_per": 256}):
-        if held and (size >= GROUP_ROWS or held[0][0] != row.partition):
-            yield _table(part.declared, held)
+    for meta, bytes_ in sorted(found, key=lambda pair: pair[0].replay_order):
+        held.append(meta)
+        size += bytes_
+        if size >= SEGMENT_BYTES:
+            yield held
             held, size = [], 0
-        held.append((row.partition, row.admission, _checked(part.declared, row)))
-        size += row.rows
-        part.frames.append(tuple(row)[: len(FRAME_COLUMNS)])
     if held:
-        yield _table(part.declared, held)
+        yield held
 
 
-def _checked(declared: EventType, row: Row[Any]) -> pa.RecordBatch:
-    place = f"{row.stream}/{row.partition} {row.admission}"
-    batch = read_payload(row.payload, place)
-    link = Link(row.epoch, row.stream, row.partition, row.sequence, row.previous)
-    if frame_digest(declared, row.key, link, batch) != row.digest:
-        raise Fault(f"frame {place} was altered in the tail and is not sealed; run `lap verify`")
-    return batch
+def _fresh_quarantine(connection: Connection) -> list[FrameMeta]:
+    """Quarantined records that no segment holds yet: all, as the positions lie behind them."""
+    last = connection.execute(
+        text("SELECT coalesce(max(last), 0) FROM segment_range WHERE type = :name"), {"name": NAME}
+    ).scalar_one()
+    return quarantine_metas(connection, after=last)
 
 
-def _table(declared: EventType, held: Sequence[tuple[int, int, pa.RecordBatch]]) -> pa.Table:
-    return placed(declared, held[0][0], [admission for _, admission, _ in held], [batch for _, _, batch in held])
+def _pieces(ledger: Ledger, declared: EventType, metas: Sequence[FrameMeta]) -> Iterator[Piece]:
+    """The frames with their rows, some at a time; Fault when one was altered since it was admitted."""
+    if declared is QUARANTINE:
+        yield from _quarantine_pieces(ledger, metas)
+        return
+    for start in range(0, len(metas), FETCH_FRAMES):
+        some = metas[start : start + FETCH_FRAMES]
+        payloads = _payloads(ledger, some)
+        for meta in some:
+            batch = read_payload(payloads[meta.stream, meta.partition, meta.admission], meta.place)
+            if not is_as_admitted(declared, (meta, batch)):
+                raise Fault(f"{meta.place} was altered in the tail and is not sealed; run `lap verify`")
+            yield meta, batch
 
 
-def _write_manifest(ledger: Ledger, part: _Part, chain: dict[str, Any], positions: list[list[Any]]) -> str:
-    name, version = part.declared.name, part.declared.version
-    manifest = {
-        "format": 1,
-        "ledger": ledger.identity,
-        **chain,
-        "supersedes": [],
-        "segment": part.name,
-        "type": name,
-        "version": version,
-        "rows": part.rows,
-        "bytes": part.bytes,
-        "admissions": part.admissions,
-        "positions": positions,
-        "frame_columns": list(FRAME_COLUMNS),
-        "frames": [list(frame) for frame in part.frames],
-    }
-    return ledger.segments.write_manifest(name, version, manifest)
+def _quarantine_pieces(ledger: Ledger, metas: Sequence[FrameMeta]) -> Iterator[Piece]:
+    for start in range(0, len(metas), PAGE):
+        some = metas[start : start + PAGE]
+        with reading(ledger.engine) as connection:
+            found = quarantined(connection, after=some[0].admission - 1, limit=len(some))
+        yield from ((record.meta, record.batch) for record in found)
 
 
-def _commit(ledger: Ledger, parts: Sequence[_Part], ordinal: int) -> bool:
+def _payloads(ledger: Ledger, metas: Sequence[FrameMeta]) -> dict[tuple[str, int, int], bytes]:
+    found: dict[tuple[str, int, int], bytes] = {}
+    with reading(ledger.engine) as connection:
+        for stream, partition in sorted({(meta.stream, meta.partition) for meta in metas}):
+            wanted = [meta.admission for meta in metas if (meta.stream, meta.partition) == (stream, partition)]
+            bound = {"stream": stream, "partition": partition, "wanted": wanted}
+            found |= {(stream, partition, a): payload for a, payload in connection.execute(_PAYLOADS, bound)}
+    if len(found) != len(metas):
+        raise FasterError
+    return found
+
+
+def _commit(ledger: Ledger, parts: Sequence[Part], ordinal: int) -> bool:
     """True when the segments count now; False when another process sealed since they were read."""
     with writing(ledger.engine) as connection:
-        if _last_link(connection)[0] != ordinal:
+        alone(connection, "seal")
+        if last_link(connection)[0] != ordinal:
             return False
         for place, part in enumerate(parts, start=1):
+            insert_part(connection, part, ordinal + place, json.dumps(part.ranges))
+        for part in parts:
             kind = {"type": part.declared.name, "version": part.declared.version}
-            sizes = {"frames": len(part.frames), "rows": part.rows, "bytes": part.bytes}
-            names = {"ordinal": ordinal + place, "name": part.name, "manifest": part.manifest}
-            connection.execute(_INSERT, names | kind | sizes | {"admissions": json.dumps(part.admissions)})
-            for stream, partition, _, last in part.admissions:
+            for stream, partition, _, last in part.ranges if part.declared is not QUARANTINE else ():
                 connection.execute(_DELETE, kind | {"stream": stream, "partition": partition, "last": last})
+        reached("seal.deleted")
     return True

@@ -23,6 +23,10 @@ class Fault(LapError):  # noqa: N818  (the field says "infrastructure fault")
     """Our fault or the machine's: a lost server, a broken file of ours; exit code 1."""
 
 
+class Unavailable(Fault):
+    """A server that does not answer now; the same call may succeed later."""
+
+
 class DiskFull(Fault):
     """No room left; the user frees some and repeats the command, so exit code 2."""
 
@@ -51,6 +55,6 @@ def io_fault(error: OSError, what: str) -> LapError:
 def sql_fault(error: BaseException | None, what: str) -> Fault:
     """The fault that tells of a failed database, in one line; `what` names the database."""
     reason = " ".join(str(error).split())
-    if "disk is full" in reason:
+    if "disk is full" in reason or getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
         return DiskFull(f"{what}: {FULL}")
     return Fault(f"{what}: {reason}; check its disk and run it again")

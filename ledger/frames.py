@@ -6,13 +6,16 @@ can read it. Frames are values: no I/O here. Hostile bytes become `FrameError`, 
 
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ledger.digests import canonical_columns, sha256_words
+from ledger.digests import canonical, sha256_words
 from ledger.events import EVENTS, EventType
+from ledger.messages import WireError
+from ledger.packing import holds, packed, plain, word_bytes
+from ledger.wire import Wire, read_wire
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
 MAX_PAYLOAD_BYTES = 64 << 20
@@ -49,13 +52,23 @@ class Link:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A decoded frame. `batch` has the exact schema of `declared`; `digest` covers link, key and every value."""
+    """A decoded frame. `packed` holds its rows as they travel; `digest` covers link, key and every value."""
 
     declared: EventType
     key: str
     link: Link
-    batch: pa.RecordBatch
+    packed: pa.RecordBatch
     digest: str
+
+    @property
+    def rows(self) -> int:
+        """Events in the frame."""
+        return int(self.packed.num_rows)
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The rows with the exact schema of `declared`; made anew at each call."""
+        return self.packed if self.packed.schema.equals(self.declared.schema) else plain(self.packed)
 
 
 def genesis(epoch: str, stream: str, partition: int) -> str:
@@ -64,62 +77,102 @@ def genesis(epoch: str, stream: str, partition: int) -> str:
 
 
 def make_frame(declared: EventType, key: str, link: Link, batch: pa.RecordBatch) -> Frame:
-    """A frame around a batch, its digest computed; ValueError when the batch has another schema or no row."""
-    if not batch.schema.equals(declared.schema) or batch.num_rows == 0:
+    """A frame around a batch, plain or packed; ValueError when the batch has another schema or no row."""
+    if not holds(batch.schema, declared.schema) or batch.num_rows == 0:
         raise ValueError(f"a frame of {declared.name} needs rows of its own schema")
-    return Frame(declared, key, link, batch, frame_digest(declared, key, link, batch))
+    rows = packed(batch)
+    return Frame(declared, key, link, rows, frame_digest(declared, key, link, rows))
 
 
 def frame_digest(declared: EventType, key: str, link: Link, batch: pa.RecordBatch) -> str:
-    """SHA-256 of the frame's canonical form: type, version, key, epoch, sequence, previous digest, then all values."""
+    """SHA-256 of the frame's canonical form: type, version, key, epoch, sequence, previous digest, then all values.
+
+    Whether the batch is packed makes no difference.
+    """
+    return _digest(declared, key, link, next(canonical(batch.columns, [0, batch.num_rows])))
+
+
+def frame_digests(
+    declared: EventType, columns: Sequence[pa.Array], bounds: Sequence[int], places: Sequence[tuple[str, Link]]
+) -> Iterator[str]:
+    """The digests of many frames, from the columns of all their rows; `places` are their keys and links [frames]."""
+    for (key, link), values in zip(places, canonical(columns, bounds), strict=True):
+        yield _digest(declared, key, link, values)
+
+
+def _digest(declared: EventType, key: str, link: Link, values: bytes) -> str:
     head = sha256_words(declared.name, declared.version, key, link.epoch, link.sequence, link.previous)
     hasher = hashlib.sha256(head.encode())
-    for part in canonical_columns(batch):
-        hasher.update(part)
+    hasher.update(values)
     return hasher.hexdigest()
 
 
 def encode(frame: Frame) -> Record:
     """The frame as headers and an Arrow IPC stream."""
+    return Record(_headers(frame.declared, frame.key, frame.link, frame.rows, frame.digest), _stream(frame.packed))
+
+
+def make_record(declared: EventType, key: str, link: Link, rows: pa.RecordBatch) -> tuple[Record, str]:
+    """Packed rows as the record of a frame, and its digest: `encode` of `make_frame`, in one step."""
+    payload = _stream(rows)
+    digest = payload_digest(declared, key, link, payload)
+    return Record(_headers(declared, key, link, rows.num_rows, digest), payload), digest
+
+
+def payload_digest(declared: EventType, key: str, link: Link, payload: bytes) -> str:
+    """The digest of the frame whose rows are in a payload that was admitted before; FrameError when it was altered."""
+    try:
+        wire = read_wire(payload, declared.name, declared.version)
+        values = wire.canonical()
+        if values is None:
+            values = _read_batch(payload, declared)[1]
+    except WireError as error:
+        raise FrameError(error.reason, str(error)) from None
+    except _BROKEN as error:
+        raise FrameError("undecodable", f"not an Arrow stream of one batch: {error}") from None
+    return _digest(declared, key, link, values)
+
+
+def _stream(rows: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, frame.batch.schema) as writer:
-        writer.write_batch(frame.batch)
-    return Record(_headers(frame), sink.getvalue().to_pybytes())
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    payload: bytes = sink.getvalue().to_pybytes()
+    return payload
 
 
-def _headers(frame: Frame) -> dict[str, str]:
-    link = frame.link
+def _headers(declared: EventType, key: str, link: Link, rows: int, digest: str) -> dict[str, str]:
     return {
         "ce_specversion": "1.0",
         "ce_id": f"{link.epoch}.{link.stream}.{link.partition}.{link.sequence}",
         "ce_source": f"/lapledger/{link.epoch}",
-        "ce_type": frame.declared.name,
-        "ce_subject": frame.key,
-        "ce_dataschema": f"urn:lapledger:{frame.declared.name}:{frame.declared.version}",
+        "ce_type": declared.name,
+        "ce_subject": key,
+        "ce_dataschema": f"urn:lapledger:{declared.name}:{declared.version}",
         "content-type": CONTENT_TYPE,
-        "ce_lapversion": str(frame.declared.version),
+        "ce_lapversion": str(declared.version),
         "ce_lapepoch": link.epoch,
         "ce_lapstream": link.stream,
         "ce_lappartition": str(link.partition),
         "ce_lapsequence": str(link.sequence),
         "ce_lapprevious": link.previous,
-        "ce_lapdigest": frame.digest,
-        "ce_laprows": str(frame.batch.num_rows),
+        "ce_lapdigest": digest,
+        "ce_laprows": str(rows),
     }
 
 
 def decode(record: Record) -> Frame:
     """The frame in a record, fully validated; FrameError with a reason when anything is off."""
     declared, key, link = _read_headers(record.headers)
-    batch = _read_batch(record.payload, declared)
+    batch, values = _read_batch(record.payload, declared)
     if str(batch.num_rows) != record.headers.get("ce_laprows"):
         raise FrameError(
             "header-mismatch", f"header says {record.headers.get('ce_laprows')} rows, payload has {batch.num_rows}"
         )
-    frame = Frame(declared, key, link, batch, frame_digest(declared, key, link, batch))
-    if frame.digest != record.headers.get("ce_lapdigest"):
+    digest = _digest(declared, key, link, values)
+    if digest != record.headers.get("ce_lapdigest"):
         raise FrameError("digest-mismatch", "the values do not give the digest in the header")
-    return frame
+    return Frame(declared, key, link, batch, digest)
 
 
 def _read_headers(headers: Mapping[str, str]) -> tuple[EventType, str, Link]:
@@ -152,62 +205,54 @@ def _word(text: str) -> str:
     return text
 
 
-def _read_batch(payload: bytes, declared: EventType) -> pa.RecordBatch:
+def _read_batch(payload: bytes, declared: EventType) -> tuple[pa.RecordBatch, bytes]:
+    """The rows of a payload, packed or plain, and their canonical bytes."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise FrameError("too-large", f"payload of {len(payload)} bytes, the limit is {MAX_PAYLOAD_BYTES}")
     try:
-        with pa.ipc.open_stream(payload) as reader:
-            _check_messages(reader.schema, payload, declared)
-            batch = reader.read_next_batch()
+        wire = read_wire(payload, declared.name, declared.version)
+        batch = pa.ipc.open_stream(payload).read_next_batch()
         batch.validate(full=True)
+        _check_batch(batch, wire, declared)
+        return batch, _canonical(wire, batch)
+    except WireError as error:
+        raise FrameError(error.reason, str(error)) from None
     except FrameError:
         raise
-    except (pa.ArrowException, StopIteration, EOFError, OSError, ValueError, MemoryError, struct.error) as error:
+    except (pa.ArrowException, StopIteration, EOFError, OSError, *_BROKEN) as error:
         words = " ".join(str(error).split())[:200]
         raise FrameError("undecodable", f"not an Arrow stream of one batch: {words}") from None
-    _check_batch(batch, declared)
-    return batch
 
 
-def _check_messages(schema: pa.Schema, payload: bytes, declared: EventType) -> None:
-    """FrameError unless the schema is the type's own and one plain record batch follows; nothing is decoded yet.
-
-    A dictionary or a compressed batch never stands in a frame, and a small one could decode to any size. In the Arrow
-    format's flatbuffers Message.header is the third field and RecordBatch.compression the fourth.
-    """
-    if not schema.equals(declared.schema):
-        raise FrameError("bad-schema", f"columns differ from {declared.name} version {declared.version}")
-    messages = pa.ipc.MessageReader.open_stream(payload)
-    messages.read_next_message()  # the schema
-    found = list(messages)
-    if [message.type for message in found] != ["record batch"]:
-        raise FrameError("bad-schema", "a frame holds one record batch and nothing else")
-    data = found[0].metadata.to_pybytes()
-    root = _flat_u32(data, 0)
-    header = root + _flat_field(data, root, 2)
-    if _flat_field(data, header + _flat_u32(data, header), 3):
-        raise FrameError("undecodable", "its buffers are compressed, which no frame's are")
+_BROKEN = (ValueError, MemoryError, OverflowError, IndexError, KeyError, struct.error)
 
 
-def _flat_u32(data: bytes, at: int) -> int:
-    return int(struct.unpack_from("<I", data, at)[0])
+def _canonical(wire: Wire, batch: pa.RecordBatch) -> bytes:
+    return wire.canonical() or next(canonical(batch.columns, [0, batch.num_rows]))
 
 
-def _flat_field(data: bytes, table: int, field: int) -> int:
-    """Where a field of a flatbuffer table lies, relative to the table; 0 when it is absent."""
-    vtable = table - int(struct.unpack_from("<i", data, table)[0])
-    at = 4 + 2 * field
-    if vtable < 0 or at >= int(struct.unpack_from("<H", data, vtable)[0]):
-        return 0
-    return int(struct.unpack_from("<H", data, vtable + at)[0])
-
-
-def _check_batch(batch: pa.RecordBatch, declared: EventType) -> None:
+def _check_batch(batch: pa.RecordBatch, wire: Wire, declared: EventType) -> None:
     if batch.num_rows == 0:
         raise FrameError("bad-schema", "a frame holds at least one event")
-    if batch.nbytes > MAX_DECODED_BYTES:
-        raise FrameError("too-large", f"decoded to {batch.nbytes} bytes, the limit is {MAX_DECODED_BYTES}")
+    size = _decoded_bytes(batch, len(wire.payload))
+    if size > MAX_DECODED_BYTES:
+        raise FrameError("too-large", f"decoded to {size} bytes, the limit is {MAX_DECODED_BYTES}")
+    if wire.columns is not None and not any(nulls for _, nulls in wire.nodes):
+        return
     for column, array in zip(declared.columns, batch.columns, strict=True):
         items = array.flatten().null_count if pa.types.is_list(column.arrow) else 0
         if items or (array.null_count and not column.nullable):
             raise FrameError("bad-schema", f"null in column {column.name}, which must have a value")
+
+
+def _decoded_bytes(batch: pa.RecordBatch, payload: int) -> int:
+    """Bytes of the rows once they are plain; an upper bound where even that is allowed.
+
+    Buffers may share bytes of the payload, and a word may stand in every row.
+    """
+    bound = payload * max(int(batch.num_rows), 8 * int(batch.num_columns))
+    if bound <= MAX_DECODED_BYTES:
+        return bound
+    return 8 * int(batch.nbytes) + sum(
+        word_bytes(array) for array in batch.columns if pa.types.is_dictionary(array.type)
+    )

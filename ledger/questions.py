@@ -1,30 +1,34 @@
 """Every named question to the ledger at a cut, answered by DuckDB over sealed segments and tail alike.
 
 The only module that imports duckdb. The database lives in memory and has no access to files, network or extensions: it
-sees the arrow tables handed to it and nothing else.
+sees the arrow tables and datasets handed to it and nothing else.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from ledger.errors import UserError
-from ledger.events import EVENTS
+from ledger.events import EVENTS, EventType, latest, steps
 from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger
-from ledger.store.reader import events
+from ledger.store.reader import stored
+from ledger.store.segments import PLACE, Segment
 from ledger.views import BY_NAME, View, raw_name
 
 _WORD = re.compile(r"[a-z_]+")  # a word that is no table loads nothing; a column called like one loads too much
 _RAW = {raw_name(name): name for name, _ in EVENTS}
 
 CAMPAIGNS = """
-SELECT c.*, d.reason AS closed, d.surplus, d.faults,
-  (SELECT count(*) FROM execution e WHERE e.campaign_id = c.campaign_id AND e.accepted) AS done
-FROM campaign c LEFT JOIN closing d USING (campaign_id) ORDER BY c.campaign_id
+SELECT c.*, d.reason AS closed, d.surplus, d.faults, coalesce(e.done, 0) AS done
+FROM campaign c LEFT JOIN closing d USING (campaign_id) LEFT JOIN (
+  SELECT campaign_id, count(DISTINCT work_id) AS done FROM execution_finished
+  WHERE outcome <> 'sandbox_fault' GROUP BY campaign_id) e USING (campaign_id)
+ORDER BY c.campaign_id
 """
 DONE_WORKS = "SELECT work_id FROM execution WHERE accepted AND campaign_id = $campaign"
 ATTEMPTS = """
@@ -46,7 +50,7 @@ FROM execution e JOIN p USING (program_id) JOIN t USING (test_id)
 WHERE e.accepted AND e.campaign_id = $campaign ORDER BY e.problem_id, p.p, t.t
 """
 REPETITIONS = """
-SELECT attempt_id, wall_ns, user_ns + system_ns AS cpu_ns, startup_ns, hard_limit_ns,
+SELECT attempt_id, wall_ns, user_ns + system_ns AS cpu_ns, peak_memory_bytes, startup_ns, hard_limit_ns,
   (row_number() OVER (PARTITION BY attempt_id ORDER BY repetition) - 1)::INT AS r
 FROM timing WHERE accepted AND NOT warmup AND campaign_id = $campaign
 """
@@ -60,7 +64,10 @@ SELECT * FROM timing WHERE campaign_id = $campaign AND program_id = $program ORD
 
 
 class Questions:
-    """A connection to one ledger at one cut; views and raw tables are loaded when a question names them."""
+    """A connection to one ledger at one cut; views and raw tables are loaded when a question names them.
+
+    Nothing of a segment is read before a question needs it, and then only the columns and row groups that it needs.
+    """
 
     def __init__(self, ledger: Ledger, cut: Cut | None = None) -> None:
         self.ledger = ledger
@@ -69,11 +76,13 @@ class Questions:
         self._connection.execute("SET python_enable_replacements = false")
         self._connection.execute("SET autoinstall_known_extensions = false")
         self._loaded: set[str] = set()
+        self._segments: list[Segment] = []
 
     def ask(self, sql: str, **parameters: Any) -> pa.Table:
-        """The answer to one of this module's questions."""
+        """The answer to one of this module's questions; Fault when a segment that it needs is missing or broken."""
         self._load(_WORD.findall(sql.lower()))
-        return self._connection.sql(sql, params=parameters or None).to_arrow_table()
+        with self._scanning():
+            return self._connection.sql(sql, params=parameters or None).to_arrow_table()
 
     def rows(self, sql: str, **parameters: Any) -> list[dict[str, Any]]:
         """The answer as a list of rows."""
@@ -92,7 +101,8 @@ class Questions:
             self._connection.execute("SET memory_limit = '2GB'")
             self._connection.execute("SET threads = $1", [threads])
             self._connection.execute("SET lock_configuration = true")
-            return self._connection.sql(sql).to_arrow_table()
+            with self._scanning():
+                return self._connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             lines = [line.strip() for line in str(error).splitlines()]
             words = " ".join([lines[0], *(line for line in lines[1:] if line.startswith(("Did you", "Candidate")))])
@@ -102,13 +112,39 @@ class Questions:
         """Frees the connection."""
         self._connection.close()
 
+    @contextmanager
+    def _scanning(self) -> Iterator[None]:
+        """Tells of a segment that is missing or broken before the database's own words on it are heard."""
+        try:
+            yield
+        except duckdb.Error:
+            self.ledger.segments.check_opens(self._segments)
+            raise
+
     def _load(self, names: Iterable[str]) -> None:
         for name in sorted(set(names) - self._loaded):
             if name in BY_NAME:
                 self._load_view(BY_NAME[name])
             elif name in _RAW:
-                self._connection.register(name, events(self.ledger, _RAW[name], 1, self.cut))
+                self._load_raw(name, latest(_RAW[name]))
             self._loaded.add(name)
+
+    def _load_raw(self, name: str, declared: EventType) -> None:
+        """A table of all events of a type: a union of what is sealed and what is not, of each stored version."""
+        columns = ", ".join(f'"{column}"' for column in (*declared.schema.names, *PLACE))
+        parts = []
+        for one in stored(self.ledger, declared.name, declared.version, self.cut):
+            self._segments += one.segments
+            part = f"{name}_v{one.declared.version}"
+            self._connection.register(f"{part}_sealed", one.sealed)
+            self._connection.register(f"{part}_tail", one.tail)
+            added = steps(one.declared, declared)
+            if added.num_columns:
+                self._connection.register(f"{part}_added", added)
+            more = f", {part}_added" if added.num_columns else ""
+            parts += [f"SELECT {columns} FROM {part}_{place}{more}" for place in ("sealed", "tail")]  # noqa: S608
+        # Every name is a constant of `ledger.events`, never a user's word.
+        self._connection.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
 
     def _load_view(self, view: View) -> None:
         self._load(raw_name(need) for need in view.needs)

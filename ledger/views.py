@@ -1,7 +1,8 @@
 """The documented views that questions and `lap sql` read, as data: name, meaning, SQL, and the events they stand on.
 
 Raw tables are called after their event type (`timing.measured` is `timing_measured`) and hold every event at the cut
-with its place: `_stream`, `_partition`, `_admission`, `_row`.
+with its place: `_stream`, `_partition`, `_admission`, `_row`. A work belongs to one campaign, as its id says: where a
+view groups or joins by works it names the campaign too, so that a question about one campaign reads little else.
 """
 
 from dataclasses import dataclass
@@ -38,14 +39,14 @@ _EXECUTION = """
 SELECT *, outcome <> 'sandbox_fault' AND nth = 1 AS accepted, outcome <> 'sandbox_fault' AND nth > 1 AS surplus
 FROM (
   SELECT *, row_number() OVER (
-    PARTITION BY work_id, outcome = 'sandbox_fault' ORDER BY _stream, _partition, _admission, _row) AS nth
+    PARTITION BY campaign_id, work_id, outcome = 'sandbox_fault' ORDER BY _stream, _partition, _admission, _row) AS nth
   FROM execution_finished
 )
 """
 
 _TIMING = """
 SELECT t.* EXCLUDE (_stream, _partition, _admission, _row), e.outcome, e.accepted, e.surplus
-FROM timing_measured t JOIN execution e USING (attempt_id)
+FROM timing_measured t JOIN execution e USING (campaign_id, attempt_id)
 """
 
 _VERDICT = """
@@ -54,12 +55,13 @@ SELECT r.*, p.maker, p.label, p.name FROM reward r JOIN program p USING (program
 
 _WORK = """
 SELECT r.*, e.attempt_id, e.outcome, e.detail
-FROM request r LEFT JOIN (SELECT work_id, attempt_id, outcome, detail FROM execution WHERE accepted) e USING (work_id)
+FROM request r LEFT JOIN (
+  SELECT campaign_id, work_id, attempt_id, outcome, detail FROM execution WHERE accepted) e USING (campaign_id, work_id)
 """
 
 _REQUEST = f"""
 SELECT * EXCLUDE ({PLACE}) FROM execution_requested
-QUALIFY row_number() OVER (PARTITION BY work_id ORDER BY {PLACE}) = 1
+QUALIFY row_number() OVER (PARTITION BY campaign_id, work_id ORDER BY {PLACE}) = 1
 """  # noqa: S608
 
 VIEWS: tuple[View, ...] = (
@@ -74,7 +76,7 @@ VIEWS: tuple[View, ...] = (
     ),
     _first("campaign", "campaign.opened", "campaign_id", "one row a campaign: members, pool, limits, seed"),
     _first("closing", "campaign.closed", "campaign_id", "campaigns that are closed, with their counts"),
-    _first("worker", "worker.started", "worker_id", "sandbox workers and their start-up"),
+    _first("worker", "worker.started", "worker_id, campaign_id", "sandbox workers of each campaign and their start-up"),
     View("request", "one row a work", _REQUEST, ("execution.requested",)),
     View(
         "execution",

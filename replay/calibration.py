@@ -127,7 +127,8 @@ def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Af
     repetitions = np.full((*outcome.shape, max(fresh.wall_ns.shape[2], 1)), ABSENT, dtype=np.int64)
     absent = repetitions.copy()
     repetitions[:, :, 0] = _columns(stored, fresh, mapped[rows], ABSENT)
-    wall, cpu = (repetitions, absent) if fit.clock == "wall" else (absent, repetitions)
+    on = {clock: repetitions if clock == fit.clock else absent for clock in ("wall", "cpu", "memory")}
+    remembered = fresh.memory_bytes is not None or fit.clock == "memory"
     return replace(
         fresh,
         programs=fresh.programs + tuple(stored.programs[i] for i in rows),
@@ -137,10 +138,12 @@ def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Af
         reference=np.append(fresh.reference, np.ones(len(rows), dtype=np.bool_)),
         duplicate=np.append(fresh.duplicate, stored.duplicate[rows]),
         outcome=np.concatenate([fresh.outcome, outcome]),
-        wall_ns=_below(fresh.wall_ns, wall),
-        cpu_ns=_below(fresh.cpu_ns, cpu),
+        wall_ns=_below(fresh.wall_ns, on["wall"]),
+        cpu_ns=_below(fresh.cpu_ns, on["cpu"]),
+        memory_bytes=_below(fresh.on_clock("memory"), on["memory"]) if remembered else None,
         startup_ns=np.concatenate([fresh.startup_ns, np.zeros(outcome.shape, dtype=np.int64)]),
         limit_ns=np.concatenate([fresh.limit_ns, _columns(stored, fresh, limit[rows], ABSENT)]),
+        interface=None if fresh.interface is None else np.append(fresh.interface, np.full(len(rows), -1, np.int8)),
     )
 
 

@@ -1,152 +1,27 @@
 """The criterion: which question is put to the measurements, as frozen plain data with a schema number and a hash.
 
-One table holds every field with its meaning, allowed values and default; parsing, hashing and the docs page all read
-it. No measurement is looked at here.
+The fields lie in one table, `fields`; the environments of the field's paper are the presets here. No measurement is
+looked at.
 """
 
 import difflib
 import hashlib
-import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
 import rfc8785
 
 from replay.errors import ReplayError
+from replay.fields import FIELDS, OF_TIMES, FieldDoc
 
 SCHEMA = 1
-"""Version of the fields and their meaning; part of every hash."""
-LARGEST = 10**9
-"""Largest whole number in a criterion: a limit of eleven days, far from any overflow in ns."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldDoc:
-    """One field of a criterion as a docs page shows it."""
-
-    name: str
-    meaning: str
-    allowed: str
-    default: str | int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    doc: FieldDoc
-    parse: Callable[[Any], Any]  # raises ValueError on a wrong value
-
-
-def _decimal(value: Any) -> str:
-    """A percentage as its shortest decimal text, read through the value's own text so that 12.5 is 25/2."""
-    text = str(value)
-    if isinstance(value, bool) or not re.fullmatch(r"\d{1,3}(\.\d{1,9})?", text) or not 0 < Fraction(text) <= 100:
-        raise ValueError
-    whole, _, rest = text.partition(".")
-    return f"{int(whole)}.{rest.rstrip('0')}".rstrip(".")
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST:
-        raise ValueError
-    return value
-
-
-def _whole_or_none(value: Any) -> int | None:
-    return None if value is None else _whole(value)
-
-
-def _field(name: str, default: Any, parse: Callable[[Any], Any], allowed: str, meaning: str) -> _Field:
-    return _Field(FieldDoc(name, meaning, allowed, default), parse)
-
-
-def _choice(name: str, words: tuple[str, ...], meaning: str) -> _Field:
-    """A field of fixed words, the first of which is the default."""
-
-    def parse(value: Any) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise ValueError
-        return value
-
-    return _field(name, words[0], parse, " | ".join(words), meaning)
-
-
-_FIELDS: Mapping[str, _Field] = {
-    field.doc.name: field
-    for field in (
-        _field(
-            "tau",
-            "100",
-            _decimal,
-            "a decimal number, 0 < tau <= 100, at most nine decimals",
-            "p_tau: a program passes when it is correct and its quality q is at most tau/100; 100 is pure correctness",
-        ),
-        _choice(
-            "reading",
-            ("leaderboard", "score"),
-            "the quality q: `leaderboard` ranks the program's score among the references' own scores; `score` is the"
-            " mean over the optimization tests of the per-test percentile, divided by 100",
-        ),
-        _choice(
-            "correctness",
-            ("strict", "original"),
-            "the tests that count for correctness: `strict` all, where an optimization test must show no wrong answer"
-            " and no crash; `original` only the problem's original tests",
-        ),
-        _choice(
-            "timeouts",
-            ("fail", "tolerated"),
-            "whether a timeout on a test that is only an optimization test fails correctness; a timeout on any other"
-            " counted test always does",
-        ),
-        _field(
-            "timeout_ms",
-            None,
-            _whole_or_none,
-            "a whole number of ms, 1 to 1000000000, or absent",
-            "a tighter limit, judged on every test: a longer duration is a timeout, but still ranked as measured; a run"
-            " killed below this limit is undecided",
-        ),
-        _choice("clock", ("wall", "cpu"), "the clock that durations are read from"),
-        _choice(
-            "estimator",
-            ("median", "min", "mean"),
-            "how repetitions become one duration; rounded down to whole ns",
-        ),
-        _choice(
-            "startup",
-            ("keep", "subtract"),
-            "whether the worker's start-up baseline (wall time) is subtracted from a duration, down to 1 ns at least",
-        ),
-        _choice(
-            "calibration",
-            ("none", "affine"),
-            "whether stored references of an earlier campaign join the pool: `affine` maps their durations by a fit on"
-            " the references measured in both; candidates are never mapped",
-        ),
-        _field(
-            "min_references",
-            1,
-            _whole,
-            "a whole number, 1 to 1000000000",
-            "the smallest pool that can decide p_tau below 100; with a smaller one the verdict is undecided",
-        ),
-        _choice(
-            "missing",
-            ("undecided", "fail"),
-            "what a test without any result does: `undecided` leaves open what depends on it; `fail` counts it as"
-            " failed",
-        ),
-        _choice(
-            "reward",
-            ("collapsed-binary", "correctness-only"),
-            "the reward in [-1, 1]: `collapsed-binary` is +1 only when correct and fast enough, else -1;"
-            " `correctness-only` is +1 when correct, else -1",
-        ),
-    )
-}
+"""Version of the fields and their meaning; part of every hash. A field added with a default changes no meaning."""
+NS_PER_MS = 1_000_000
+PAY_WRONG = ("additive", "optimization-only", "multitask")
+"""Rewards that pay for speed whatever c: under them a wrong answer is ranked by its measured duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +30,21 @@ class Criterion:
 
     tau: str = "100"
     reading: str = "leaderboard"
+    statistic: str = "mean"
+    percentile: str = "mean"
     correctness: str = "strict"
+    interface: str = "ignored"
     timeouts: str = "fail"
     timeout_ms: int | None = None
+    keep: str = "at_least"
+    keep_ms: int | None = None
+    keep_chars: int | None = None
+    keep_share: str | None = None
+    limit_ms: int | None = None
+    limit_quantile: str | None = None
+    limit_ranked: str | None = None
+    limit_factor: str = "1"
+    in_time: str = "ignored"
     clock: str = "wall"
     estimator: str = "median"
     startup: str = "keep"
@@ -165,16 +52,22 @@ class Criterion:
     min_references: int = 1
     missing: str = "undecided"
     reward: str = "collapsed-binary"
+    shape: str = "binary"
+    buckets: int = 10
+    split: str = "0.5"
+    weight: str = "0.5"
 
     def __post_init__(self) -> None:
-        """Check each field against the table."""
-        for name, field in _FIELDS.items():
+        """Check each field against the table, then what they say together."""
+        for name, field in FIELDS.items():
             value = getattr(self, name)
             try:
                 object.__setattr__(self, name, field.parse(value))
             except ValueError:
                 message = f"criterion key {name!r}: {value!r} is not allowed; use {field.doc.allowed}"
                 raise ReplayError(message) from None
+        for contradiction in _contradictions(self):
+            raise ReplayError(f"criterion: {contradiction}")
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
@@ -184,8 +77,8 @@ class Criterion:
         if schema != SCHEMA:
             raise ReplayError(f"criterion key 'schema': {schema!r} is not known here; use {SCHEMA}")
         for key in values:
-            if key not in _FIELDS:
-                raise ReplayError(f"criterion: unknown key {key!r}{_nearest(str(key), _FIELDS)}")
+            if key not in FIELDS:
+                raise ReplayError(f"criterion: unknown key {key!r}{_nearest(str(key), FIELDS)}")
         return cls(**values)
 
     @classmethod
@@ -203,14 +96,48 @@ class Criterion:
 
     @property
     def limit_ns(self) -> int | None:
-        """The judged limit in ns, None without one."""
-        return None if self.timeout_ms is None else self.timeout_ms * 1_000_000
+        """The limit judged on every test in ns, None without one."""
+        return None if self.timeout_ms is None else self.timeout_ms * NS_PER_MS
+
+    @property
+    def filters(self) -> bool:
+        """Whether only some optimization tests may be kept."""
+        return any(bound is not None for bound in (self.keep_ms, self.keep_chars, self.keep_share))
+
+    @property
+    def limits(self) -> bool:
+        """Whether optimization tests have limits of their own."""
+        return any(limit is not None for limit in (self.limit_ms, self.limit_quantile, self.limit_ranked))
+
+    @property
+    def needs_pool(self) -> bool:
+        """Whether the quality q compares a program with references."""
+        return self.reading in ("leaderboard", "score")
+
+    @property
+    def is_share(self) -> bool:
+        """Whether a score is a share of 100, so that the reading `score` has a meaning."""
+        return self.statistic == "win-rate" or self.statistic not in OF_TIMES
+
+    @property
+    def ranks_wrong(self) -> bool:
+        """Whether a wrong answer is ranked by its measured duration instead of behind every reference."""
+        return self.reward in PAY_WRONG
+
+    def unfiltered(self) -> "Criterion":
+        """What a reference must pass to shape the filters and limits of this criterion, which cannot depend on them."""
+        return replace(
+            self, keep_ms=None, keep_chars=None, keep_share=None, limit_ms=None, limit_quantile=None, limit_ranked=None
+        )
 
     def canonical(self) -> bytes:
         """Canonical JSON (RFC 8785) of the schema number and every field that differs from its default."""
-        stated = {name: getattr(self, name) for name, field in _FIELDS.items()}
-        changed = {name: value for name, value in stated.items() if value != _FIELDS[name].doc.default}
-        return bytes(rfc8785.dumps({"schema": SCHEMA, **changed}))
+        return bytes(rfc8785.dumps({"schema": SCHEMA, **self.changed()}))
+
+    def changed(self) -> dict[str, str | int]:
+        """Every field that differs from its default, in the order of the table."""
+        stated = {name: getattr(self, name) for name in FIELDS}
+        return {name: value for name, value in stated.items() if value != FIELDS[name].doc.default}
 
     @property
     def hash(self) -> str:
@@ -218,14 +145,56 @@ class Criterion:
         return hashlib.sha256(self.canonical()).hexdigest()
 
 
-PRESETS: Mapping[str, Criterion] = {
-    "correct": Criterion(),
-    "top-50": Criterion(tau="50"),
-    "top-30": Criterion(tau="30"),
-    "top-10": Criterion(tau="10"),
-    "per-test-top-50": Criterion(tau="50", reading="score"),
-    "per-test-top-30": Criterion(tau="30", reading="score"),
-}
+def _contradictions(c: Criterion) -> Iterable[str]:
+    """One line for each pair of fields that cannot hold together."""
+    if c.reading == "score" and not c.is_share:
+        yield f"the statistic {c.statistic!r} is no share of 100; use reading 'leaderboard'"
+    if c.reward == "collapsed-binary" and c.shape != "binary":
+        yield f"reward 'collapsed-binary' has the shape 'binary', not {c.shape!r}; use reward 'collapsed'"
+    times = {"timeout_ms": c.timeout_ms, "keep_ms": c.keep_ms, "limit_ms": c.limit_ms}
+    asked = [name for name, value in times.items() if value is not None]
+    asked += [f"{name} = {word!r}" for name, word in _TIMES_ONLY.items() if getattr(c, name) == word]
+    if c.clock == "memory" and asked:
+        yield f"{asked[0]} is about time, and the clock is 'memory'; leave one of them out"
+
+
+_TIMES_ONLY = {"startup": "subtract", "reading": "raw-duration"}
+
+
+def _environments() -> Iterable[tuple[str, Criterion]]:
+    """The environments of the paper under its names: how c, g and q come about, with the reward 'collapsed binary'."""
+    yield "rlvr", Criterion(correctness="original", reading="zero", reward="correctness-only")
+    yield "rlvr-added-tests", Criterion(reading="zero", reward="correctness-only")
+    before = Criterion(timeouts="tolerated", in_time="required")
+    for name, ms in (("0.1s", 100), ("0.5s", 500), ("2s", 2000)):
+        yield f"pre-{name}", replace(before, keep_ms=ms)
+    yield "pre-10m-characters", replace(before, keep_chars=10_000_000)
+    yield "pre-slowest-50", replace(before, keep_share="50")
+    during = replace(before, reading="over-limit")
+    for name, ms in (("0.5s", 500), ("2s", 2000)):
+        yield f"timeout-{name}", replace(during, limit_ms=ms)
+    for share in ("20", "50", "80"):
+        yield f"relative-p{share}", replace(during, limit_quantile=share)
+    for share in ("20", "50", "80"):
+        yield f"ranked-worst-p{share}", replace(during, limit_ranked=share)
+    for tau in ("80", "50", "30", "10"):
+        yield f"top-{tau}", Criterion(tau=tau)
+    for tau in ("80", "50", "30"):
+        yield f"per-test-top-{tau}", Criterion(tau=tau, reading="score")
+
+
+def _rewards() -> Iterable[tuple[str, Criterion]]:
+    """The paper's other rewards, over the environment 'leaderboard'."""
+    yield "raw-duration", Criterion(reading="raw-duration", reward="collapsed", shape="continuous")
+    yield "leaderboard", Criterion(reward="two-gate", shape="bucketed")
+    yield "optimization-only", Criterion(tau="30", reward="optimization-only")
+    yield "additive", Criterion(tau="30", reward="additive")
+    yield "multitask", Criterion(tau="30", reward="multitask")
+
+
+ENVIRONMENTS: Mapping[str, Criterion] = dict(_environments())
+REWARDS: Mapping[str, Criterion] = dict(_rewards())
+PRESETS: Mapping[str, Criterion] = {"correct": Criterion(), **ENVIRONMENTS, **REWARDS}
 
 
 def preset(name: str) -> Criterion:
@@ -237,7 +206,7 @@ def preset(name: str) -> Criterion:
 
 def describe() -> list[FieldDoc]:
     """Every field in order, with its meaning, allowed values and default."""
-    return [field.doc for field in _FIELDS.values()]
+    return [field.doc for field in FIELDS.values()]
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

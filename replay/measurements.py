@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
+from replay.estimators import ABSENT as ABSENT
+from replay.estimators import one_value
 
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.int8]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-ABSENT = -1
-"""The value of a repetition, duration or limit that does not exist."""
 LONGEST_NS = 2**60
 """Durations stay below this (36 years), so that twice a duration plus one never overflows."""
 MAD_TO_SD = 1.4826
@@ -78,6 +78,8 @@ class ProblemMeasurements:
     cpu_ns: Ints  # [P, T, R]
     startup_ns: Ints  # [P, T] the worker's start-up baseline beside that run
     limit_ns: Ints  # [P, T] hard limit in force; -1 where MISSING
+    memory_bytes: Ints | None = None  # [P, T, R] peak memory, -1 where absent; None where it was not recorded
+    interface: Bytes | None = None  # [P] 1 kept the interface it was given, 0 did not, -1 not looked at; None: nobody
 
     def __post_init__(self) -> None:
         """Refuse wrong shapes, types and values (ReplayError)."""
@@ -93,11 +95,21 @@ class ProblemMeasurements:
         _check("outcome", self.outcome, np.int8, (programs, tests))
         for name in ("startup_ns", "limit_ns"):
             _check(name, getattr(self, name), np.int64, (programs, tests))
-        for name in ("wall_ns", "cpu_ns"):
-            _check(name, getattr(self, name), np.int64, (programs, tests, repetitions))
-            _check_range(name, getattr(self, name), LONGEST_NS)
+        for name in ("wall_ns", "cpu_ns", "memory_bytes"):
+            if getattr(self, name) is not None:
+                _check(name, getattr(self, name), np.int64, (programs, tests, repetitions))
+                _check_range(name, getattr(self, name), LONGEST_NS)
         _check_range("limit_ns", self.limit_ns, LONGEST_NS)
         _check_range("outcome", self.outcome, max(Outcome) + 1)
+        if self.interface is not None:
+            _check("interface", self.interface, np.int8, (programs,))
+            _check_range("interface", self.interface, 2)
+
+    def on_clock(self, clock: str) -> Ints:
+        """The repetitions [P, T, R] that a clock read: `wall` and `cpu` in ns, `memory` in bytes."""
+        if clock != "memory":
+            return self.wall_ns if clock == "wall" else self.cpu_ns
+        return np.full_like(self.wall_ns, ABSENT) if self.memory_bytes is None else self.memory_bytes
 
     def row(self, program: str) -> int:
         """The row of a program id; ReplayError when it is not one of these."""
@@ -122,28 +134,28 @@ def read(m: ProblemMeasurements, criterion: Criterion) -> Readings:
 
 
 def durations(m: ProblemMeasurements, criterion: Criterion) -> Ints:
-    """Durations in ns as the criterion reads them [P, T]; -1 where no repetition has one.
+    """Durations in ns as the criterion reads them [P, T], or bytes on the clock `memory`; -1 without a repetition.
 
     The estimator runs over the repetitions present, whatever their outcome. Means and medians of an even count are
     rounded down to whole ns. Subtracting the start-up never goes below 1 ns.
     """
-    return _read(m.wall_ns if criterion.clock == "wall" else m.cpu_ns, m.startup_ns, criterion)
+    return _read(m.on_clock(criterion.clock), m.startup_ns, criterion)
 
 
 def kill_bounds(m: ProblemMeasurements, criterion: Criterion) -> Ints:
     """Lower bounds in ns of the durations of killed runs, as the criterion reads them [P, T]; only for TIME_LIMIT.
 
     On the wall clock the longest repetition recorded is the killed one and counts as the limit; others count as
-    measured, at most the limit. The CPU time at a kill is a bound by itself; 0 when unknown. Minimum, median and mean
-    all grow with each repetition, so the bound holds for every estimator.
+    measured, at most the limit. The CPU time or peak memory at a kill is a bound by itself; 0 when unknown. Every
+    estimator grows with each repetition, so the bound holds for all of them.
     """
     killed = m.outcome == Outcome.TIME_LIMIT
     bounds = np.zeros(m.outcome.shape, dtype=np.int64)
     if not killed.any():
         return bounds
-    repetitions = m.cpu_ns[killed]
+    repetitions = m.on_clock(criterion.clock)[killed]
     if criterion.clock == "wall":
-        repetitions, limit = m.wall_ns[killed], m.limit_ns[killed][:, None]
+        limit = m.limit_ns[killed][:, None]
         repetitions = np.concatenate([repetitions, np.full_like(limit, ABSENT)], axis=1)  # room where none is recorded
         longest = np.arange(repetitions.shape[1]) == repetitions.argmax(axis=1)[:, None]
         repetitions = np.where(longest, limit, np.minimum(repetitions, limit))
@@ -170,29 +182,10 @@ def robust_cv(m: ProblemMeasurements, *, over: Literal["tests", "programs"] = "t
 
 
 def _read(repetitions: Ints, startup_ns: Ints, criterion: Criterion) -> Ints:
-    values = _estimate(repetitions, criterion.estimator)
+    values = one_value(repetitions, criterion.estimator)
     if criterion.startup == "keep":
         return values
     return np.where(values == ABSENT, ABSENT, np.maximum(values - startup_ns, 1))
-
-
-def _estimate(repetitions: Ints, estimator: str) -> Ints:
-    """One duration [...] from the repetitions [..., R] that are present; -1 where none is."""
-    present = (repetitions >= 0).sum(axis=-1)
-    if estimator == "mean":
-        total = np.where(repetitions >= 0, repetitions, 0).sum(axis=-1)
-        return np.where(present > 0, total // np.maximum(present, 1), ABSENT)
-    padded = np.concatenate([np.full((*present.shape, 1), ABSENT), repetitions], axis=-1)
-    ordered = np.sort(padded, axis=-1)  # the absent ones come first; the one added stands for "none at all"
-    first = np.minimum(padded.shape[-1] - present, repetitions.shape[-1])
-    if estimator == "min":
-        return _pick(ordered, first)
-    low, high = first + np.maximum(present - 1, 0) // 2, np.minimum(first + present // 2, repetitions.shape[-1])
-    return (_pick(ordered, low) + _pick(ordered, high)) // 2
-
-
-def _pick(ordered: Ints, index: Ints) -> Ints:
-    return np.take_along_axis(ordered, index[..., None], axis=-1)[..., 0]
 
 
 def _check(name: str, array: npt.NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> None:

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
+from replay.court import combine, weigh_all
 from replay.criteria import Criterion
 from replay.estimates import estimate_statuses
-from replay.gates import combine, fast, judged_ranks
 from replay.measurements import Floats, ProblemMeasurements
 
 Curve = tuple[Floats, Floats, Floats, Floats]
@@ -28,14 +28,13 @@ def tau_curve(
     The criterion's own tau is not read. Ranks do not depend on tau and are made once; so another tau costs almost
     nothing.
     """
-    judged = [judged_ranks(m, criterion) for m in measurements]
-    sizes = [ranks.pool_size for _, ranks in judged]
+    judged = [weigh_all(m, criterion) for m in measurements]
+    sizes, left_out = [one.ranks.pool_size for one in judged], [one.rules.left_out for one in judged]
     points: dict[str, list[tuple[float, float, float, float]]] = {}
     for tau in taus:
         at = replace(criterion, tau=str(tau))
-        gates = [(c, fast(r.q_lo, r.q_hi, r.q_den, pool_size=r.pool_size, criterion=at)) for c, r in judged]
-        statuses = [combine(c, g) for c, g in gates]
-        for one in estimate_statuses(statuses, sizes, measurements, k=1):
+        statuses = [combine(one.c, one.gate(at)) for one in judged]
+        for one in estimate_statuses(statuses, sizes, measurements, k=1, left_out=left_out):
             low, high = one.interval or (np.nan, np.nan)
             points.setdefault(one.maker, []).append((float(at.tau), one.value, low, high))
     return {maker: _curve(rows) for maker, rows in points.items()}

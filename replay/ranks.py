@@ -1,52 +1,27 @@
-"""Integer ranks: of a duration among the references' durations, and of a score among the references' own scores.
+"""Integer ranks of durations among the references' durations, each program left out of its own pool.
 
-A rank is 2 #{smaller} + #{equal}, so ties are averaged without a fraction, and a pairwise matrix of such ranks gives
-every score over every sub-pool. What was never seen is an interval of ranks. No threshold and no verdict here.
+A rank is counted, so ties are averaged without a fraction. What was never seen is an interval: each question is asked
+once from its low side and once from its high side. How ranks become scores is said in `statistics`; no verdict here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from replay.criteria import Criterion
-from replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings
+from replay.estimators import ABSENT
+from replay.exact import ceil_share
+from replay.measurements import Bools, Bytes, Ints, Outcome, Readings
 
 # Durations are compared in half ns: a finished run lies at 2d, a killed one somewhere in (2 bound, KILLED].
 KILLED = 2**62
 FAILED_REFERENCE = KILLED + 1  # slower than every run that may still end
 FAILED = KILLED + 2  # a failed run ranks behind every reference, failed ones too: percentile 100
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
-    """The references that rank: their spans, and their own scores once per group of duplicates left out.
-
-    The own score of reference j without group g is score / (2 size T'), T' optimization tests; column G leaves out
-    no group but j's own.
-    """
-
-    lo: Ints  # [N, T'] spans in half ns, as references
-    hi: Ints  # [N, T']
-    score_lo: Ints  # [N, G+1]
-    score_hi: Ints  # [N, G+1]
-    size: Ints  # [N, G+1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranks:
-    """The ranks of every program of a problem against the pool without itself and its exact duplicates."""
-
-    k_lo: Ints  # [P, T'] rank of the duration, smallest and largest; percentile 100 k / (2 pool_size)
-    k_hi: Ints  # [P, T']
-    pool_size: Ints  # [P]
-    q_lo: Ints  # [P] numerators of the quality q
-    q_hi: Ints  # [P]
-    q_den: Ints  # [P] 0 where no pool or no optimization test is left
-    pool: Pool
-    member: Bools  # [P, N] whether reference j ranks program i
-    column: Ints  # [P] the column of the pool's own scores that holds for program i
 
 
 def versus(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> Bytes:
@@ -56,14 +31,31 @@ def versus(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> Bytes:
     return ranks
 
 
+def percentile(less: Ints, upto: Ints, kind: str) -> Ints:
+    """Integer percentile rank over 2n from the numbers of smaller and of smaller or equal references.
+
+    `mean` L + R (the tie-averaged rank), `strict` 2 L, `weak` 2 R, `rank` L + R + [L < R] (scipy's default).
+    """
+    if kind == "strict":
+        return 2 * less
+    if kind == "weak":
+        return 2 * upto
+    ranks: Ints = less + upto
+    return ranks + (less < upto) if kind == "rank" else ranks
+
+
 def spans(readings: Readings, criterion: Criterion) -> tuple[Ints, Ints]:
     """Where each duration lies, from and to, in half ns [M, T]: equal where it is known.
 
     A killed run lies beyond its bound; a failed one last of all; one without a result or without a duration anywhere.
+    A wrong answer is failed, or ranked by its duration where the criterion says so.
     """
-    known = (readings.outcome == Outcome.OK) & (readings.duration_ns != ABSENT)
+    ended = readings.outcome == Outcome.OK
+    if criterion.ranks_wrong:
+        ended |= readings.outcome == Outcome.WRONG_ANSWER
+    known = ended & (readings.duration_ns != ABSENT)
     killed = readings.outcome == Outcome.TIME_LIMIT
-    failed = (readings.outcome > Outcome.OK) & ~killed
+    failed = (readings.outcome > Outcome.OK) & ~killed & ~ended
     if criterion.missing == "fail":
         failed |= readings.outcome == Outcome.MISSING
     twice = 2 * readings.duration_ns
@@ -72,66 +64,131 @@ def spans(readings: Readings, criterion: Criterion) -> tuple[Ints, Ints]:
     return lo, hi
 
 
-def rank(m: ProblemMeasurements, readings: Readings, in_pool: Bools, criterion: Criterion) -> Ranks:
-    """Ranks of every program among the references in the pool [P]; arrays over optimization tests [T'] only."""
-    lo, hi = (span[:, m.tests.optimization] for span in spans(readings, criterion))
-    member = m.duplicate[:, None] != m.duplicate[in_pool][None, :]
-    their_lo, their_hi = (np.minimum(span[in_pool], FAILED_REFERENCE) for span in (lo, hi))
-    certain = np.array_equal(lo, hi)  # then the second half of the work is the first
-    k_lo, pairs_lo = _among(lo, their_hi, member, in_pool)
-    k_hi, pairs_hi = (k_lo, pairs_lo) if certain else _among(hi, their_lo, member, in_pool)
-    pool, column = _pool((their_lo, their_hi), (pairs_lo, pairs_hi), m.duplicate, in_pool)
-    size = member.sum(axis=1)
-    q_lo, q_hi, q_den = quality(k_lo, k_hi, pool=pool, member=member, column=column, criterion=criterion)
-    return Ranks(k_lo, k_hi, size, q_lo, q_hi, q_den, pool, member, column)
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """The references' durations on every test in rising order, and where each reference stands in it."""
+
+    values: Ints  # [N, T] in half ns
+    rising: Ints  # [N, T] sorted along the references
+    place: Ints  # [N, T] of each reference in `rising`
+
+    @classmethod
+    def of(cls, values: Ints) -> "Order":
+        """The order of spans [N, T], a failed reference before what ranks behind all."""
+        capped = np.minimum(values, FAILED_REFERENCE)
+        order = np.argsort(capped, axis=0, kind="stable")
+        place = np.empty_like(order)
+        np.put_along_axis(place, order, np.broadcast_to(np.arange(len(order))[:, None], order.shape), axis=0)
+        return cls(capped, np.take_along_axis(capped, order, axis=0), place)
+
+    def counts(self, mine: Ints) -> tuple[Ints, Ints]:
+        """How many references are smaller, and how many smaller or equal, than each duration [M, T]."""
+        less, upto = (np.empty(mine.T.shape, dtype=np.int64) for _ in range(2))
+        for test, (column, references) in enumerate(zip(mine.T.copy(), self.rising.T.copy(), strict=True)):
+            less[test], upto[test] = references.searchsorted(column, "left"), references.searchsorted(column, "right")
+        return less.T, upto.T
 
 
-def quality(
-    k_lo: Ints, k_hi: Ints, *, pool: Pool, member: Bools, column: Ints, criterion: Criterion
-) -> tuple[Ints, Ints, Ints]:
-    """Smallest and largest numerator and the denominator of q [M] from ranks of durations [M, T'].
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The references that rank, with the groups of exact duplicates that are left out together."""
 
-    `score`: sum of k over 2 n T'. `leaderboard`: the rank of that score among the references' own scores, over 2 n;
-    scores with different n are compared by cross-multiplication.
+    lo: Ints  # [N, T] spans in half ns
+    hi: Ints  # [N, T]
+    duplicate: Ints  # [N] equal numbers are exact duplicates
+
+    @cached_property
+    def orders(self) -> tuple[Order, Order]:
+        """The order of the low ends and that of the high ends."""
+        low = Order.of(self.lo)
+        return low, low if np.array_equal(self.lo, self.hi) else Order.of(self.hi)
+
+    @cached_property
+    def names(self) -> Ints:
+        """The duplicate number of each group [G], rising."""
+        return np.unique(self.duplicate)
+
+    @cached_property
+    def members(self) -> Ints:
+        """The references of each group [G + 1, most], -1 where there is none; the last group has none."""
+        group = self.column(self.duplicate)
+        sizes = np.bincount(group, minlength=len(self.names) + 1)
+        members = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int64)
+        rows = np.argsort(group, kind="stable")
+        starts = np.cumsum(sizes) - sizes
+        members[group[rows], np.arange(len(rows)) - starts[group[rows]]] = rows
+        return members
+
+    def column(self, duplicate: Ints) -> Ints:
+        """The group that each program belongs to [M]; G for a program outside the pool."""
+        place = np.searchsorted(self.names, duplicate)
+        found = np.append(self.names, 0)[place] == duplicate
+        return np.where(found & (place < len(self.names)), place, len(self.names))
+
+    def on(self, tests: Bools) -> "Pool":
+        """The same pool on some of its tests [T]."""
+        return Pool(self.lo[:, tests], self.hi[:, tests], self.duplicate)
+
+    def sizes(self, column: Ints) -> Ints:
+        """How many references are left without the group of each program [M]."""
+        left: Ints = len(self.duplicate) - (self.members >= 0).sum(axis=1)[column]
+        return left
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """K runs of a problem, each among its own sub-pool, seen from the low or from the high end of what is unknown.
+
+    A run without any reference left counts as tied with itself: a pool of one, its own duration.
     """
-    size = member.sum(axis=1)
-    tests = k_lo.shape[1]
-    score_lo, score_hi = k_lo.sum(axis=1), k_hi.sum(axis=1)
-    if criterion.reading == "score" or not tests:
-        return score_lo, score_hi, 2 * size * tests
-    weight = pool.size.T[column]
-    theirs_lo, theirs_hi = (own.T[column] * size[:, None] for own in (pool.score_lo, pool.score_hi))
-    q_lo = (versus(score_lo[:, None] * weight, theirs_hi) * member).sum(axis=1, dtype=np.int64)
-    q_hi = (versus(score_hi[:, None] * weight, theirs_lo) * member).sum(axis=1, dtype=np.int64)
-    return q_lo, q_hi, 2 * size
+
+    mine: Ints  # [K, T] half ns
+    less: Ints  # [K, T] references smaller for certain (low side), or perhaps (high side)
+    upto: Ints  # [K, T] the same, smaller or equal
+    size: Ints  # [K] references in the sub-pool, at least 1
+    alone: Bools  # [K]
+    out: Ints  # [K, E] references left out, -1 for none
+    theirs: Order  # the end of the references' spans that these ranks are counted against
+    others: Order  # the other end
+
+    def kth(self, order: Order, k: Ints) -> Ints:
+        """The k-th smallest duration [K, T], from 0 [K], of one end of the sub-pool's spans."""
+        if not len(order.rising):
+            return self.mine
+        left_out = np.where(self.out[:, :, None] >= 0, order.place[self.out], len(order.place) + self.out.shape[1])
+        index = np.broadcast_to(k[:, None], self.mine.shape).copy()
+        for place in np.sort(left_out, axis=1).transpose(1, 0, 2):
+            index += place <= index
+        found = np.take_along_axis(order.rising, np.minimum(index, len(order.rising) - 1), axis=0)
+        return np.where(self.alone[:, None], self.mine, found)
+
+    def quantile(self, order: Order, share: Fraction) -> Ints:
+        """The smallest duration [K, T] that at least a share in (0, 1] of the sub-pool does not exceed."""
+        return self.kth(order, ceil_share(share, self.size) - 1)
+
+    def twice_median(self, order: Order) -> Ints:
+        """The sum of the two middle durations [K, T]; KILLED or more where one of them is not finite."""
+        low, high = self.kth(order, (self.size - 1) // 2), self.kth(order, self.size // 2)
+        return np.where(high >= KILLED, high, low + high)
 
 
-def _among(mine: Ints, theirs: Ints, member: Bools, in_pool: Bools) -> tuple[Ints, Ints]:
-    """Ranks of durations [P, T'] among the members, and each reference's ranks against each other summed [N, N]."""
-    ranks = np.empty(mine.T.shape, dtype=np.int64)
-    for test, (column, references) in enumerate(zip(mine.T.copy(), np.sort(theirs.T, axis=1), strict=True)):
-        ranks[test] = references.searchsorted(column, "left") + references.searchsorted(column, "right")
-    row, own = np.nonzero(~member)
-    np.subtract.at(ranks.T, row, versus(mine[row], theirs[own]))
-    pairwise = versus(mine[in_pool][:, None, :], theirs[None, :, :])
-    return ranks.T, pairwise.sum(axis=2, dtype=np.int64) * member[in_pool]
+def against(pool: Pool, lo: Ints, hi: Ints, *, rows: Ints, groups: Sequence[Ints]) -> tuple[Side, Side]:
+    """Both sides of K runs, rows [K] of spans [M, T], each against the pool without some groups [K] of its members."""
+    out = np.concatenate([pool.members[group] for group in groups], axis=1)
+    size = len(pool.duplicate) - (out >= 0).sum(axis=1)
+    low, high = pool.orders
 
+    def side(mine: Ints, theirs: Order, others: Order) -> Side:
+        less, upto = (counts[rows] for counts in theirs.counts(mine))
+        ranked = mine[rows]
+        for left_out in out.T:
+            kept, their = np.flatnonzero(left_out >= 0), theirs.values[left_out[left_out >= 0]]
+            less[kept] -= their < ranked[kept]
+            upto[kept] -= their <= ranked[kept]
+        alone = size <= 0
+        upto = np.where(alone[:, None], 1, upto)
+        return Side(ranked, less, upto, np.maximum(size, 1), alone, out, theirs, others)
 
-def _pool(spans_: tuple[Ints, Ints], pairs: tuple[Ints, Ints], duplicate: Ints, in_pool: Bools) -> tuple[Pool, Ints]:
-    """The pool with its own scores, and the column of own scores for every program [P]."""
-    groups, group = np.unique(duplicate[in_pool], return_inverse=True)
-    in_group = (group[:, None] == np.arange(len(groups))[None, :]).astype(np.int64)  # [N, G]
-    sizes = in_group.sum(axis=0)
-    left_out = np.append(sizes, 0)
-    size = len(group) - sizes[group][:, None] - left_out[None, :]
-    alone = size <= 0
-    tests = spans_[0].shape[1]
-
-    def own_scores(pair: Ints) -> Ints:
-        without = pair.sum(axis=1, keepdims=True) - np.pad(pair @ in_group, ((0, 0), (0, 1)))
-        return np.where(alone, tests, without)  # nobody else to be ranked against: 1/2, as tied with itself
-
-    pool = Pool(*spans_, own_scores(pairs[0]), own_scores(pairs[1]), np.where(alone, 1, size))
-    place = np.searchsorted(groups, duplicate)
-    found = np.append(groups, 0)[place] == duplicate
-    return pool, np.where(found & (place < len(groups)), place, len(groups))
+    first = side(lo, high, low)
+    certain = low is high and np.array_equal(lo, hi)
+    return first, first if certain else side(hi, low, high)

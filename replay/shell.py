@@ -21,7 +21,7 @@ from replay.gates import Status, Verdicts, judge
 from replay.measurements import ABSENT, Outcome, ProblemMeasurements, Tests
 from replay.rewards import reward
 
-KERNEL = "1.0.0"
+KERNEL = "1.1.0"
 """Semantic version of the replay kernel; part of every derived id, raised when a verdict could change."""
 
 MAIN = "main"
@@ -120,14 +120,15 @@ def _measurements(
     programs, shape = own.programs, (len(own.programs), len(own.tests))
     depth = max((len(repetitions.get(cell["attempt_id"], ())) for cell in own.cells), default=0)
     outcome = np.zeros(shape, dtype=np.int8)
-    wall, cpu = (np.full((*shape, depth), ABSENT, dtype=np.int64) for _ in range(2))
+    wall, cpu, memory = (np.full((*shape, depth), ABSENT, dtype=np.int64) for _ in range(3))
     startup, limit = np.zeros(shape, dtype=np.int64), np.full(shape, ABSENT, dtype=np.int64)
     for cell in own.cells:
         at = cell["p"], cell["t"]
         outcome[at] = _OUTCOMES[cell["outcome"]]
         limit[at] = campaign["hard_limit_ns"]
         for timing in repetitions.get(cell["attempt_id"], ()):
-            wall[(*at, timing["r"])], cpu[(*at, timing["r"])] = timing["wall_ns"], timing["cpu_ns"]
+            place = (*at, timing["r"])
+            wall[place], cpu[place], memory[place] = timing["wall_ns"], timing["cpu_ns"], timing["peak_memory_bytes"]
             startup[at], limit[at] = timing["startup_ns"], timing["hard_limit_ns"]
     references = set(campaign["references"])
     return ProblemMeasurements(
@@ -145,6 +146,7 @@ def _measurements(
         cpu_ns=cpu,
         startup_ns=startup,
         limit_ns=limit,
+        memory_bytes=memory,
     )
 
 
@@ -247,7 +249,7 @@ class _Judged:
 
 
 def _problem_rewards(judged: _Judged, criterion: Criterion) -> list[RewardAssigned]:
-    values = reward(judged.verdicts.c, judged.verdicts.g, criterion)
+    values = reward(judged.verdicts, criterion)
     chosen = np.flatnonzero(judged.verdicts.candidate & ~np.isnan(values))
     return [_assigned(judged, int(row), float(values[row])) for row in chosen]
 

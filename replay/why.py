@@ -1,7 +1,8 @@
 """Why a program got its verdict, and the least change of its durations that would flip it.
 
 A verdict only ever falls as a duration grows, so every answer is found by bisection over whole ns and is exact: one
-step less does not flip. The rules themselves live in `gates` and `ranks`; this module only asks them "what if".
+step less does not flip. Where that does not hold nothing is searched, and the note says so. The rules themselves live
+in `court`; this module only asks them "what if".
 """
 
 from collections.abc import Callable
@@ -10,13 +11,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.gates import Status, Verdicts, combine, correct, counted, fast, judge, run_gates
+from replay.court import RAW_SCALE_NS, Court, combine, convene, weigh
+from replay.criteria import NS_PER_MS, Criterion
+from replay.fields import OF_TIMES
+from replay.gates import Status, Verdicts, judge
 from replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings, read
-from replay.ranks import KILLED, Pool, Ranks, quality, rank, spans, versus
+from replay.ranks import KILLED
+from replay.statistics import MONOTONE
+from replay.trials import Tried, make_rules, try_runs
 
 FACTOR_STEPS = 10**6
 """A common factor is a whole number of millionths."""
+FARTHEST = 2**50
+"""No change beyond this many ns (thirteen days) is looked for, where any might still count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +49,16 @@ def explain(m: ProblemMeasurements, criterion: Criterion, program: str) -> Expla
     """The explanation of one program's verdict; ReplayError when the program is not there.
 
     A change is one of the ranked duration (after estimator and start-up); only finished runs can change, and a pass
-    flips to a fail or back. An undecided verdict is not explained by a timing: it lacks evidence.
+    flips to a fail or back. An undecided verdict is not explained by a timing: it lacks evidence. Nothing is searched
+    either under a statistic that may fall as a duration grows, or for a reference whose durations shape the filter.
     """
     row = m.row(program)
     verdicts = judge(m, criterion)
     status = Status(verdicts.status[row])
-    case = _case(m, criterion, row, verdicts)
-    single = None if status == Status.UNDECIDED else _single(case, status)
-    factor = None if status == Status.UNDECIDED or single else _factor(case, status)
+    case = _case(m, criterion, row)
+    blocked = case.unsearchable(status, verdicts.reason[row])
+    single = None if blocked else _single(case, status)
+    factor = None if blocked or single else _factor(case, status)
     q_lo, q_hi = (_fraction(q[row], verdicts.q_den[row]) for q in (verdicts.q_lo, verdicts.q_hi))
     certain = q_lo is not None and q_lo == q_hi
     test = single[0] if single else _deciding(case, verdicts, row)
@@ -66,7 +75,7 @@ def explain(m: ProblemMeasurements, criterion: Criterion, program: str) -> Expla
         change_test=m.tests.ids[single[0]] if single else None,
         change_ns=single[1] if single else None,
         factor=factor,
-        note=_note(verdicts.reason[row], status, m.tests.ids[single[0]] if single else "", single, factor),
+        note=blocked or _note(verdicts.reason[row], m.tests.ids[single[0]] if single else "", single, factor),
     )
 
 
@@ -76,44 +85,66 @@ class _Case:
 
     m: ProblemMeasurements
     criterion: Criterion
+    row: int
     readings: Readings  # [1, T]
-    pool: Pool
-    member: Bools  # [1, N]
-    column: Ints  # [1]
-    far: int  # ns; no longer duration changes anything more
+    court: Court
+    far: int  # ns; no longer duration is looked for
 
     @property
     def changeable(self) -> Bools:
         """The tests with a finished, measured run [T]."""
-        finished: Bools = (self.readings.outcome[0] == Outcome.OK) & (self.readings.duration_ns[0] != ABSENT)
+        ended = self.readings.outcome[0] == Outcome.OK
+        if self.criterion.ranks_wrong:
+            ended |= self.readings.outcome[0] == Outcome.WRONG_ANSWER
+        finished: Bools = ended & (self.readings.duration_ns[0] != ABSENT)
         return finished
+
+    def unsearchable(self, status: Status, reason: str) -> str:
+        """Why no change of a duration is searched, in words; empty when one is."""
+        if status == Status.UNDECIDED:
+            return f"undecided ({reason}): more evidence settles it, not another timing"
+        if self.criterion.reading == "leaderboard" and self.criterion.statistic not in MONOTONE:
+            return f"not searched: under the statistic {self.criterion.statistic!r} a slower run may rank better"
+        timed = self.criterion.keep_ms is not None or self.criterion.keep_share is not None
+        if timed and self.m.reference[self.row]:
+            return "not searched: as a reference it takes part in choosing the tests that are kept"
+        return ""
+
+    def tried(self, duration_ns: Ints) -> Tried:
+        """How the program's runs stand with other durations [M, T]."""
+        many = np.zeros(len(duration_ns), dtype=np.int64)  # the one row, again and again
+        readings = Readings(self.readings.outcome[many], duration_ns, self.readings.bound_ns[many])
+        return try_runs(self.court.rules, readings, self.m.duplicate[self.row + many])
 
     def statuses(self, duration_ns: Ints) -> Bytes:
         """Verdicts [M] of the program with other durations [M, T]."""
-        many = duration_ns.shape
-        outcome = np.broadcast_to(self.readings.outcome, many)
-        readings = Readings(outcome, duration_ns, np.broadcast_to(self.readings.bound_ns, many))
-        c = correct(run_gates(readings, self.m.tests, self.criterion), self.m.tests, self.criterion)
-        lo, hi = (span[:, self.m.tests.optimization] for span in spans(readings, self.criterion))
-        k_lo, k_hi = self._ranks(lo, self.pool.hi), self._ranks(hi, self.pool.lo)
-        q = quality(k_lo, k_hi, pool=self.pool, member=self.member, column=self.column, criterion=self.criterion)
-        size = np.broadcast_to(self.member.sum(axis=1), many[:1])
-        q_lo, q_hi, q_den = (np.broadcast_to(part, many[:1]) for part in q)
-        return combine(c, fast(q_lo, q_hi, q_den, pool_size=size, criterion=self.criterion))
-
-    def _ranks(self, mine: Ints, theirs: Ints) -> Ints:
-        pairwise = versus(mine[:, None, :], theirs[None, self.member[0], :])
-        return np.asarray(pairwise.sum(axis=1, dtype=np.int64))
+        rows = np.full(len(duration_ns), self.row)
+        interface = None if self.m.interface is None else self.m.interface[rows]
+        weighed = weigh(self.court, self.tried(duration_ns), self.m.duplicate[rows], interface=interface)
+        return combine(weighed.c, weighed.gate(self.criterion))
 
 
-def _case(m: ProblemMeasurements, criterion: Criterion, row: int, verdicts: Verdicts) -> _Case:
+def _case(m: ProblemMeasurements, criterion: Criterion, row: int) -> _Case:
     readings = read(m, criterion)
-    ranks: Ranks = rank(m, readings, m.reference & (verdicts.c == 1), criterion)
+    rules = make_rules(m, readings, criterion)
+    court = convene(rules, try_runs(rules, readings, m.duplicate), m, judged=np.array([row]))
     one = slice(row, row + 1)
     mine = Readings(readings.outcome[one], readings.duration_ns[one], readings.bound_ns[one])
-    ends = [span[span < KILLED].max(initial=0) // 2 for span in (ranks.pool.lo, ranks.pool.hi)]
-    far = max(*map(int, ends), int(mine.duration_ns.max(initial=0)), criterion.limit_ns or 0) + 1
-    return _Case(m, criterion, mine, ranks.pool, ranks.member[one], ranks.column[one], far)
+    return _Case(m, criterion, row, mine, court, _far(court, mine, criterion))
+
+
+def _far(court: Court, mine: Readings, criterion: Criterion) -> int:
+    """A duration in ns that no longer one can differ from, as far as one is looked for."""
+    factor = Fraction(criterion.limit_factor)
+    pools = [(field.pool, Fraction(1)) for field in court.fields.values()] + [(court.rules.limiting, factor)]
+    spans = [(int(end[end < KILLED].max(initial=0)), scale) for pool, scale in pools for end in (pool.lo, pool.hi)]
+    ends = [int(longest // 2 * scale) + 1 for longest, scale in spans]
+    ends += [NS_PER_MS * limit for limit in (criterion.timeout_ms, criterion.limit_ms) if limit is not None]
+    if criterion.reading == "raw-duration":
+        ends.append(RAW_SCALE_NS * len(court.rules.kept))
+    if criterion.needs_pool and criterion.statistic in OF_TIMES:
+        ends.append(FARTHEST)
+    return max(*ends, int(mine.duration_ns.max(initial=0))) + 1
 
 
 def _single(case: _Case, status: Status) -> tuple[int, int] | None:
@@ -142,7 +173,9 @@ def _factor(case: _Case, status: Status) -> Fraction | None:
     if not steps.size:
         return None
     sign = 1 if status == Status.PASS else -1
-    most = FACTOR_STEPS * case.far // int(steps.min()) + 1 if status == Status.PASS else FACTOR_STEPS
+    most = FACTOR_STEPS
+    if status == Status.PASS:
+        most = min(FACTOR_STEPS * case.far // max(int(steps.min()), 1) + 1, KILLED // 2)
 
     def flipped(change: Ints) -> Bools:
         scaled = _scaled(now, FACTOR_STEPS + sign * int(change[0]), case)
@@ -170,13 +203,16 @@ def _least(flipped: Callable[[Ints], Bools], most: Ints) -> Ints:
 
 
 def _deciding(case: _Case, verdicts: Verdicts, row: int) -> int | None:
-    """The first test that fails correctness, else the one with the best (pass) or worst (else) percentile."""
-    cells = run_gates(case.readings, case.m.tests, case.criterion)[0]
+    """The first test that fails correctness or its limit, else the one with the best (pass) or worst percentile."""
+    tried, rules = case.tried(case.readings.duration_ns), case.court.rules
     gate = int(verdicts.c[row])
     if gate == 0 or (gate == -1 and verdicts.g[row] != 0):
-        bad = np.flatnonzero((cells == gate) & counted(case.m.tests, case.criterion))
+        bad = np.flatnonzero((tried.cells[0] == gate) & (rules.counted == 1))
         return int(bad[0]) if bad.size else None
-    ranked = np.flatnonzero(case.m.tests.optimization)
+    ranked = np.flatnonzero(verdicts.k_lo[row] >= 0)
+    late = np.flatnonzero(rules.ranked)[tried.over[0] & ~tried.lacking[0]]
+    if case.criterion.in_time == "required" and verdicts.status[row] == Status.FAIL and late.size:
+        return int(late[0])
     if not ranked.size or not verdicts.q_den[row] or case.criterion.threshold == 1:
         return None
     k = verdicts.k_lo[row, ranked] if verdicts.status[row] == Status.PASS else -verdicts.k_hi[row, ranked]
@@ -184,33 +220,34 @@ def _deciding(case: _Case, verdicts: Verdicts, row: int) -> int | None:
 
 
 def _points(case: _Case, verdicts: Verdicts, row: int) -> float | None:
-    """Percentile points between the mean percentile and the largest that passes; None at tau 100 or with doubt.
+    """Percentile points between the score and the largest that passes; None at tau 100, with doubt, or without such.
 
-    Reading `leaderboard`: the largest is the own score of the first reference with more than tau% of the pool at or
-    below it.
+    Reading `leaderboard`, of mean percentiles: the largest is the own score of the first reference with more than tau%
+    of the pool at or below it.
     """
-    threshold, size = case.criterion.threshold, int(verdicts.pool_size[row])
-    ranked = verdicts.k_lo[row, case.m.tests.optimization]
-    if threshold == 1:
+    criterion, size = case.criterion, int(verdicts.pool_size[row])
+    if criterion.threshold == 1 or not criterion.needs_pool:
         return None
-    score = float(ranked.sum() / (2 * size * len(ranked)))
-    if case.criterion.reading == "score":
-        return 100 * (score - float(threshold))
-    mine, column = case.member[0], case.column[0]
-    low, high = (own[mine, column] for own in (case.pool.score_lo, case.pool.score_hi))
-    if not np.array_equal(low, high) or not np.array_equal(ranked, verdicts.k_hi[row, case.m.tests.optimization]):
+    if criterion.reading == "score":
+        return 100 * float(Fraction(int(verdicts.q_lo[row]), int(verdicts.q_den[row])) - criterion.threshold)
+    (field,) = case.court.fields.values()
+    k = verdicts.k_lo[row][verdicts.k_lo[row] >= 0]
+    certain = np.array_equal(k, verdicts.k_hi[row][verdicts.k_hi[row] >= 0])
+    own, plain = field.own, criterion.statistic == criterion.percentile == "mean"
+    if own is None or not certain or not plain:
         return None
-    own = np.sort(low / (2 * case.pool.size[mine, column] * len(ranked)))
-    return 100 * (score - float(own[int(threshold * size)]))
+    others = field.pool.column(field.pool.duplicate) != own.columns[0]
+    scores, highest = (np.sort(end[0][others, 0] / end[1][others, 0]) for end in (own.low, own.high))
+    if not np.array_equal(scores, highest):
+        return None
+    return 100 * (float(k.sum() / (2 * size * len(k))) - float(scores[int(criterion.threshold * size)]))
 
 
 def _fraction(numerator: int, denominator: int) -> Fraction | None:
     return Fraction(int(numerator), int(denominator)) if denominator else None
 
 
-def _note(reason: str, status: Status, test: str, single: tuple[int, int] | None, factor: Fraction | None) -> str:
-    if status == Status.UNDECIDED:
-        return f"undecided ({reason}): more evidence settles it, not another timing"
+def _note(reason: str, test: str, single: tuple[int, int] | None, factor: Fraction | None) -> str:
     if single:
         return f"{abs(single[1])} ns {'faster' if single[1] < 0 else 'slower'} on {test} would flip the verdict"
     if factor is not None:

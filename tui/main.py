@@ -4,13 +4,15 @@ Commands are loaded only when they are called: `lap --help` imports no database,
 """
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
 
 import click
 
-from ledger.errors import LapError, io_fault
+from ledger.crashes import POINTS, arm
+from ledger.errors import LapError, UserError, io_fault
 from replay.errors import ReplayError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -19,6 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "corpus": ("tui.commands.corpus", "Import problem packages; decide on labels and filters after a run."),
     "problems": ("tui.commands.problems", "List problems with their programs, tests and duration spread."),
     "run": ("tui.commands.run", "Run programs on tests in the sandbox; interrupt and resume as you like."),
+    "worker": ("tui.commands.worker", "Run what campaigns ask for, beside other workers, until it is stopped."),
+    "sink": ("tui.commands.sink", "Bring the stream into the ledger as it arrives, until it is stopped."),
+    "seal": ("tui.commands.seal", "Seal the tail into Parquet and merge segments, once or until it is stopped."),
+    "quarantine": ("tui.commands.quarantine", "Show what could not be admitted, and try it again after a fix."),
     "calibrate": ("tui.commands.calibrate", "Map one campaign's stored reference durations into another's state."),
     "replay": ("tui.commands.replay", "Ask stored results a question: p_tau and pass@k under any criterion."),
     "reward": ("tui.commands.reward", "Assign rewards under a criterion, as events."),
@@ -28,6 +34,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("tui.commands.sql", "Run a read-only SELECT over the documented views."),
     "config": ("tui.commands.config", "Show each setting and where it comes from."),
     "tui": ("tui.commands.screen", "Open the terminal screens."),
+    "up": ("tui.commands.up", "Start a real Kafka broker and PostgreSQL on this machine."),
+    "down": ("tui.commands.down", "Stop the servers that `lap up` started."),
+    "status": ("tui.commands.status", "Say whether the ledger and its servers are well, for people and probes."),
     "doctor": ("tui.commands.doctor", "Check this machine: sandbox, disk, packages."),
     "docs": ("tui.commands.docs", "Write the reference pages that are generated from the code."),
 }
@@ -74,7 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of one call of `lap`; failures are told in one line on stderr."""
+    logging.lastResort = logging.NullHandler()  # what libraries log is told once, as our own failure, or not at all
     try:
+        _arm_crash(os.environ.get("LAP_CRASH", ""))
         code = lap.main(args=None if arguments is None else list(arguments), prog_name="lap", standalone_mode=False)
         sys.stdout.flush()  # a closed pager shows here, not after the last word
         return code if isinstance(code, int) else 0
@@ -95,6 +106,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _tell(str(error), 2)
     except Exception as error:  # noqa: BLE001  (the last line of defence: one line, never a traceback)
         return _unexpected(error)
+
+
+def _arm_crash(word: str) -> None:
+    """Arms the crash point that LAP_CRASH names, `POINT` or `POINT:HITS`, for tests; UserError for an unknown one."""
+    if not word:
+        return
+    point, _, hits = word.partition(":")
+    try:
+        arm(point, int(hits or 1))
+    except (KeyError, ValueError):
+        known = ", ".join(sorted(POINTS))
+        raise UserError(f"LAP_CRASH={word!r} is no crash point; write POINT:HITS, one of {known}") from None
 
 
 def _unexpected(error: Exception) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.errors import UserError
-from ledger.events import ExecutionRequested, ProgramAdded, TestAdded
+from ledger.events import CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
 from ledger.questions import DONE_WORKS, DURATIONS, Questions
 from producers.campaigns.plan import Plan, PlanSettings, estimate_ns, is_reference, make_plan
 from producers.sandbox.limits import MIB
@@ -56,6 +56,20 @@ def choose(questions: Questions, problems: Sequence[str], *, references_only: bo
     tests = [TestAdded(**row) for row in questions.rows("SELECT * FROM test ORDER BY problem_id, ordinal")]
     flags = {row["problem_id"]: row["validator_flags"] for row in stored}
     return Chosen(tuple(_thin(kept, every)), tuple(t for t in tests if t.problem_id in ids), flags)
+
+
+def members_of(questions: Questions, opened: CampaignOpened) -> Chosen:
+    """The members of a campaign that was opened."""
+    wanted = {"programs": list(opened.programs)}
+    programs = questions.rows("SELECT * FROM program WHERE list_contains($programs, program_id)", **wanted)
+    problems = {"problems": list(opened.problems)}
+    tests = questions.rows("SELECT * FROM test WHERE list_contains($problems, problem_id)", **problems)
+    flags = questions.rows("SELECT * FROM problem WHERE list_contains($problems, problem_id)", **problems)
+    return Chosen(
+        tuple(ProgramAdded(**row) for row in programs),
+        tuple(TestAdded(**row) for row in tests),
+        {row["problem_id"]: row["validator_flags"] for row in flags},
+    )
 
 
 def _find_problem(name: str, stored: Sequence[dict[str, Any]]) -> str:

@@ -1,35 +1,44 @@
-"""Drives a campaign on this machine: what is left, the worker's facts, progress, Ctrl-C, and the closing fact."""
+"""Drives a campaign from one command: runs what is left here, or asks workers to, with progress, Ctrl-C and the close.
+
+`lap run` holds a lease on its campaign while it lives, so that workers leave it alone.
+"""
 
 import fcntl
-import os
 import platform
-import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from consumers.following import Edge, NamedLease
 from ledger.digests import sha256_words
-from ledger.errors import UserError
-from ledger.events import CampaignClosed, CampaignOpened, WorkerStarted
+from ledger.errors import Unavailable, UserError
+from ledger.events import CampaignClosed, CampaignOpened
 from ledger.questions import ATTEMPTS, Questions
-from ledger.store.blobs import Blobs
-from producers.campaigns.attempts import WorkerFacts
 from producers.campaigns.plan import Plan
-from producers.campaigns.worker import Bench, Material, Worker
-from producers.sandbox.answers import AnswerFlags
-from producers.sandbox.choose import measure_startup, open_sandbox
-from producers.sandbox.limits import Limits, Sandbox
+from producers.campaigns.worker import MAX_FAULTS_PER_WORK, Bench, Worker
+from producers.sandbox.limits import Sandbox
+from tui.benches import Site, begin, check_blobs, class_here, class_of, find_sandbox, make_bench, material_of
 from tui.output import progress, say
-from tui.planning import Chosen, Left, Planned
-from tui.session import Writing, new_id, utc_now
+from tui.planning import Left, Planned
+from tui.session import Writing, now_ms, stopping, utc_now
 from tui.settings import Settings
 
-STARTUP_RUNS = 21
 TELL_SECONDS = 15
 """How often progress is told in words where no bar can be drawn."""
+
+LEASE_MS = 30_000
+RUN_LEASE = "run:"
+"""Before the campaign's id: the lease of the `lap run` that works on it."""
+
+_STUCK = """
+SELECT count(*) AS n FROM (
+  SELECT work_id FROM execution WHERE campaign_id = $id
+  GROUP BY work_id HAVING NOT bool_or(accepted) AND count(*) >= $most
+)
+"""
 
 
 @contextmanager
@@ -38,6 +47,7 @@ def alone(root: Path) -> Iterator[None]:
 
     Two at once would run every work twice and disturb each other's timings.
     """
+    root.mkdir(parents=True, exist_ok=True)
     with (root / "run.lock").open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -51,52 +61,93 @@ def run_plan(open_: Writing, planned: Planned, left: Left, settings: Settings) -
     plan = planned.plan
     outcomes: dict[str, int] = {}
     interrupted = False
-    if left.requests:
-        sandbox = _open_sandbox(open_, plan.opened, settings)
-        _request(open_, plan)
-        with tempfile.TemporaryDirectory(prefix="lap-run-") as scratch:
-            bench = _bench(open_, planned, sandbox, settings=settings, scratch=Path(scratch))
-            worker = Worker(bench, open_.producer, left.requests)
-            worker.start()
-            try:
-                interrupted = _watch(worker, open_, len(left.requests))
-            finally:
-                worker.stop()
-        outcomes = dict(worker.progress.outcomes)
-    counts = _close(open_, plan)
+    with _campaign_lease(open_, plan.opened) as lease:
+        if left.requests:
+            sandbox = _open_sandbox(open_, plan.opened, settings)
+            _request(open_, plan)
+            with tempfile.TemporaryDirectory(prefix="lap-run-") as scratch:
+                bench = _bench(open_, planned, Site(sandbox, settings.slots, Path(scratch)))
+                worker = Worker(bench, open_.producer, left.requests, ready=open_.ready)
+                interrupted = _run(worker, open_, lease, total=len(left.requests))
+            outcomes = dict(worker.progress.outcomes)
+        counts = _close(open_, plan)
+    return _summary(plan, counts) | {"outcomes": outcomes, "interrupted": interrupted}
+
+
+def _run(worker: Worker, open_: Writing, lease: NamedLease, *, total: int) -> bool:
+    """Runs all that the worker was given; True when a signal ended it early."""
+    worker.start()
+    try:
+        return _watch(worker, open_, lease, total=total)
+    finally:
+        worker.stop()
+
+
+def submit_plan(open_: Writing, planned: Planned, *, wait: bool) -> dict[str, Any]:
+    """Asks workers to run a plan and says how far they are; with `wait`, at the campaign's close or at Ctrl-C.
+
+    The wait ends early when every work that is left has failed in the sandbox too often.
+    """
+    plan = planned.plan
+    _request(open_, plan)
+    counts, interrupted = _counts(open_, plan), False
+    if wait:
+        with stopping() as stop, progress("waiting for workers", len(plan.requests)) as bar:
+            while not counts["closed"] and not stop.is_set():
+                bar.update(bar.task_ids[0], completed=counts["accepted"], note=f"{counts['faults']} faults")
+                if counts["stuck"] and counts["accepted"] + counts["stuck"] == len(plan.requests):
+                    break
+                time.sleep(1)
+                open_.admit()
+                counts = _counts(open_, plan)
+            interrupted = stop.is_set()
+    return _summary(plan, counts) | {"closed": bool(counts["closed"]), "interrupted": interrupted}
+
+
+def _summary(plan: Plan, counts: dict[str, int]) -> dict[str, Any]:
     return {
         "campaign": plan.opened.campaign_id,
         "works": len(plan.requests),
         "left": len(plan.requests) - counts["accepted"],
         "surplus": counts["surplus"],
         "faults": counts["faults"],
-        "outcomes": outcomes,
-        "interrupted": interrupted,
     }
 
 
-def _open_sandbox(open_: Writing, opened: CampaignOpened, settings: Settings) -> Sandbox:
-    """The sandbox of this worker; UserError when the campaign was begun in another kind of place.
+@contextmanager
+def _campaign_lease(open_: Writing, opened: CampaignOpened) -> Iterator[NamedLease]:
+    """The lease on a campaign, given back at the end; UserError while a `lap run` elsewhere holds it.
 
-    Timings of two machines, interpreters or isolations are two measurement classes and must not be ranked together.
+    Its holder is this machine's folder, which is locked: after a kill the same command goes on at once.
     """
-    sandbox = open_sandbox(isolation=settings.isolation, hidden=(open_.ledger.root.resolve(),))
-    if sandbox.warning:
-        say(f"lap: warning: {sandbox.warning}")
-    here = {"host": host_fingerprint()[0], "interpreter": sandbox.interpreter.sha256, "isolation": sandbox.isolation}
+    root = open_.ledger.root.resolve()
+    holder = sha256_words("run", platform.node(), str(root))[:16]
+    edge = Edge(holder, LEASE_MS, now_ms, time.monotonic, utc_now, _silent)
+    lease = NamedLease(open_.ledger, f"{RUN_LEASE}{opened.campaign_id}", edge)
+    if not lease.hold():
+        raise UserError(f"a `lap run` on another machine works on campaign {opened.campaign_id!r}; wait for it")
+    try:
+        yield lease
+    finally:
+        lease.drop()
+
+
+def _silent(event: str, *, level: str = "info", **fields: Any) -> None:
+    """A command talks to its user and keeps no log."""
+
+
+def _open_sandbox(open_: Writing, opened: CampaignOpened, settings: Settings) -> Sandbox:
+    """The sandbox of this worker; UserError when the campaign was begun in another kind of place."""
+    sandbox = find_sandbox(open_.ledger.root, settings)
     with closing(Questions(open_.ledger)) as questions:
-        begun = questions.rows(_WORKERS, campaign=opened.campaign_id)
-    for worker in begun:
-        differs = [name for name, value in here.items() if worker[name] != value]
-        if differs:
-            raise UserError(
-                f"campaign {opened.campaign_id!r} was begun with another {' and '.join(differs)}, whose timings do not "
-                "mix with these; go on there, or name a new one with --campaign"
-            )
+        begun = class_of(questions, opened.campaign_id)
+    differs = class_here(sandbox).differs(begun) if begun else ""
+    if differs:
+        raise UserError(
+            f"campaign {opened.campaign_id!r} was begun with another {differs}, whose timings do not "
+            "mix with these; go on there, or name a new one with --campaign"
+        )
     return sandbox
-
-
-_WORKERS = "SELECT DISTINCT host, interpreter, isolation FROM worker WHERE campaign_id = $campaign"
 
 
 def _request(open_: Writing, plan: Plan) -> None:
@@ -111,44 +162,28 @@ def _request(open_: Writing, plan: Plan) -> None:
     open_.admit()
 
 
-def _bench(open_: Writing, planned: Planned, sandbox: Sandbox, *, settings: Settings, scratch: Path) -> Bench:
+def _bench(open_: Writing, planned: Planned, site: Site) -> Bench:
     """All that the worker works with; its start is told as a fact."""
-    opened = planned.plan.opened
-    host, words = host_fingerprint()
-    facts = WorkerFacts(
-        worker_id=open_.producer.epoch,
-        host=host,
-        interpreter=sandbox.interpreter.sha256,
-        isolation=sandbox.isolation,
-        startup_ns=measure_startup(sandbox, STARTUP_RUNS),
-    )
-    open_.producer.append([_started(facts, opened, sandbox, words, settings.slots)])
-    return Bench(
-        sandbox=sandbox,
-        limits=_limits(opened),
-        repetitions=opened.repetitions,
-        warmups=opened.warmups,
-        slots=settings.slots,
-        blobs=open_.ledger.blobs,
-        material=_material(planned.chosen, open_.ledger.blobs),
-        facts=facts,
-        scratch=scratch,
-        monotonic_ns=time.monotonic_ns,
-        new_id=new_id,
-        utc_now=utc_now,
-    )
+    opened, chosen, blobs = planned.plan.opened, planned.chosen, open_.ledger.blobs
+    material = material_of(chosen.programs, chosen.tests, chosen.flags)
+    check_blobs(material, blobs)
+    facts, started = begin(opened, site.sandbox, worker_id=open_.producer.epoch, slots=site.slots)
+    open_.producer.append([started])
+    return make_bench(opened, facts, site, blobs=blobs, material=material)
 
 
-def _watch(worker: Worker, open_: Writing, total: int) -> bool:
-    """Shows progress and admits outcomes until the worker ends; True when Ctrl-C ended it early."""
+def _watch(worker: Worker, open_: Writing, lease: NamedLease, *, total: int) -> bool:
+    """Shows progress and admits outcomes until the worker ends; True when a signal ended it early."""
     ended, said = False, False
     told = time.monotonic()
-    with _interrupts(worker) as interrupts, progress("running", total) as bar:
+    with stopping(worker.stop) as stop, progress("running", total) as bar:
         while not ended:
             ended = worker.wait(0.5)
-            open_.admit()
+            with suppress(Unavailable):  # what a server that is away does not take now waits
+                lease.hold()
+                open_.admit()
             bar.update(bar.task_ids[0], completed=worker.progress.finished, note=_note(worker))
-            if interrupts and not said:
+            if stop.is_set() and not said:
                 said = True
                 say("finishing the programs that run now; press Ctrl-C again to drop them")
             if bar.disable and time.monotonic() - told > TELL_SECONDS:
@@ -156,86 +191,39 @@ def _watch(worker: Worker, open_: Writing, total: int) -> bool:
                 say(f"{worker.progress.finished} of {total} done: {_note(worker)}")
     if worker.failure is not None:
         raise worker.failure
-    return bool(interrupts)
-
-
-@contextmanager
-def _interrupts(worker: Worker) -> Iterator[list[int]]:
-    """The Ctrl-C's so far: the first stops the worker and raises nowhere, so no transaction or lock is cut in two."""
-    seen: list[int] = []
-
-    def on_interrupt(number: int, _frame: object) -> None:
-        seen.append(number)
-        worker.stop()
-        if len(seen) > 1:
-            raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield seen
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return stop.is_set()
 
 
 def _note(worker: Worker) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(worker.progress.outcomes.items()))
 
 
-def _close(open_: Writing, plan: Plan) -> dict[str, int]:
-    """Counts of the campaign's attempts; the closing fact is appended once every work has an accepted outcome."""
-    open_.admit()
+def _counts(open_: Writing, plan: Plan) -> dict[str, int]:
+    """Counts of the campaign's attempts, whether it is closed, and its works that only ever failed in the sandbox."""
     campaign = plan.opened.campaign_id
     with closing(Questions(open_.ledger)) as questions:
         counts: dict[str, int] = questions.rows(ATTEMPTS, campaign=campaign)[0]
-        closed = questions.rows("SELECT 1 FROM closing WHERE campaign_id = $id", id=campaign)
-    if not closed and counts["accepted"] == len(plan.requests):
-        open_.producer.append([CampaignClosed(campaign_id=campaign, reason="complete", **counts)])
+        closed = len(questions.rows("SELECT 1 FROM closing WHERE campaign_id = $id", id=campaign))
+        stuck = questions.rows(_STUCK, id=campaign, most=MAX_FAULTS_PER_WORK)[0]["n"]
+    return {**counts, "closed": closed, "stuck": stuck}
+
+
+def _close(open_: Writing, plan: Plan) -> dict[str, int]:
+    """Counts of the campaign's attempts; the closing fact is appended once every work has an accepted outcome."""
+    open_.admit()
+    counts = _counts(open_, plan)
+    if not counts["closed"] and counts["accepted"] == len(plan.requests):
+        open_.producer.append([closing_of(plan.opened.campaign_id, counts)])
+        open_.admit()
     return counts
 
 
-def _limits(opened: CampaignOpened) -> Limits:
-    return Limits(
-        wall_ns=opened.hard_limit_ns,
-        memory_bytes=opened.memory_bytes,
-        output_bytes=opened.output_bytes,
-        processes=opened.process_limit,
+def closing_of(campaign: str, counts: dict[str, int]) -> CampaignClosed:
+    """The fact that every work of a campaign has an accepted outcome."""
+    return CampaignClosed(
+        campaign_id=campaign,
+        reason="complete",
+        accepted=counts["accepted"],
+        surplus=counts["surplus"],
+        faults=counts["faults"],
     )
-
-
-def _material(chosen: Chosen, blobs: Blobs) -> Material:
-    for digest in {t.input_blob for t in chosen.tests} | {p.source_blob for p in chosen.programs}:
-        if not blobs.has(digest):
-            blobs.get(digest)  # raises the fault that says which blob is missing and what to do
-    return Material(
-        sources={p.program_id: p.source_blob for p in chosen.programs},
-        inputs={t.test_id: t.input_blob for t in chosen.tests},
-        answers={t.test_id: t.answer_blob for t in chosen.tests},
-        flags={problem: AnswerFlags.parse(words) for problem, words in chosen.flags.items()},
-    )
-
-
-def _started(facts: WorkerFacts, opened: CampaignOpened, sandbox: Sandbox, words: str, slots: int) -> WorkerStarted:
-    return WorkerStarted(
-        worker_id=facts.worker_id,
-        campaign_id=opened.campaign_id,
-        host=facts.host,
-        host_words=words,
-        interpreter=facts.interpreter,
-        interpreter_version=sandbox.interpreter.version,
-        isolation=facts.isolation,
-        slots=slots,
-        startup_ns=facts.startup_ns,
-        started_at=utc_now(),
-    )
-
-
-def host_fingerprint() -> tuple[str, str]:
-    """(hash, words) of what decides speed here: processor, cores, kernel and memory; no host name."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        lines = cpuinfo.read_text(errors="replace").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 30)
-    words = f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {memory} GiB"
-    return sha256_words("host", words)[:16], words

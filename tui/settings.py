@@ -8,10 +8,12 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from ledger.errors import UserError
+from ledger.store.location import Location
+from ledger.streams.kafka.settings import KafkaSettings
 
 FILE = "lap.toml"
 
@@ -22,6 +24,24 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="LAP_", toml_file=FILE, extra="forbid", frozen=True)
 
     ledger: Annotated[Path, Field(description="folder of the ledger")] = Path(".lap")
+    sql: Annotated[str, Field(description="PostgreSQL address, postgresql://...; empty is a file in the folder")] = ""
+    store: Annotated[str, Field(description="of segments and blobs, s3://BUCKET/PREFIX; empty is the folder")] = ""
+    kafka: Annotated[str, Field(description="Kafka brokers, HOST:PORT,...; empty is a file in the folder")] = ""
+    kafka_prefix: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$", description="topics are PREFIX.facts, ...")
+    ] = "lap"
+    kafka_replication: Annotated[int, Field(ge=0, le=9, description="copies of a new topic; 0: the broker decides")] = 0
+    kafka_security: Annotated[
+        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], Field(description="security protocol of the brokers")
+    ] = "PLAINTEXT"
+    kafka_mechanism: Annotated[str, Field(description="SASL mechanism, for instance SCRAM-SHA-512")] = ""
+    kafka_username: Annotated[str, Field(description="SASL user")] = ""
+    kafka_password: Annotated[SecretStr, Field(description="SASL password")] = SecretStr("")
+    kafka_ca: Annotated[str, Field(description="file with the certificate authority of the brokers")] = ""
+    kafka_cert: Annotated[str, Field(description="file with the client's certificate")] = ""
+    kafka_key: Annotated[str, Field(description="file with the client's key")] = ""
+    reserve_mb: Annotated[int, Field(ge=0, description="writers stop when a disk has less left, MiB")] = 256
+    spool_mb: Annotated[int, Field(ge=1, description="most that a producer keeps while its broker is away, MiB")] = 1024
     slots: Annotated[
         int, Field(ge=1, le=256, description="programs run side by side; half the cores leave room for timing")
     ] = max(1, (os.cpu_count() or 2) // 2)
@@ -37,6 +57,30 @@ class Settings(BaseSettings):
         Literal["auto", "bubblewrap", "plain"],
         Field(description="auto takes bubblewrap and falls back to plain processes with a warning"),
     ] = "auto"
+
+    @property
+    def location(self) -> Location:
+        """Where the parts of the ledger lie."""
+        return Location(
+            self.ledger, self.sql, self.store, self._kafka_settings, self.reserve_mb << 20, self.spool_mb << 20
+        )
+
+    @property
+    def _kafka_settings(self) -> KafkaSettings | None:
+        if not self.kafka:
+            return None
+        return KafkaSettings(
+            servers=self.kafka,
+            prefix=self.kafka_prefix,
+            security_protocol=self.kafka_security,
+            sasl_mechanism=self.kafka_mechanism,
+            sasl_username=self.kafka_username,
+            sasl_password=self.kafka_password.get_secret_value(),
+            ssl_cafile=self.kafka_ca,
+            ssl_certfile=self.kafka_cert,
+            ssl_keyfile=self.kafka_key,
+            replication=self.kafka_replication,
+        )
 
     @classmethod
     def settings_customise_sources(

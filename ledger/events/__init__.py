@@ -11,6 +11,7 @@ from ledger.events.base import (
     EventType,
     from_batch,
     key_of,
+    latest,
     to_batch,
     type_of,
 )
@@ -23,11 +24,14 @@ from ledger.events.derived import (
     ReplayCompleted,
     RewardAssigned,
 )
+from ledger.events.evolution import project, steps, versions_of
 from ledger.events.executions import (
+    LANES,
     CampaignClosed,
     CampaignOpened,
     ExecutionFinished,
     ExecutionRequested,
+    ExecutionRequestedV1,
     TimingMeasured,
     WorkerStarted,
 )
@@ -46,6 +50,7 @@ __all__ = [
     "CONTROL",
     "EVENTS",
     "FACTS",
+    "LANES",
     "PARTITIONS",
     "REQUESTS",
     "AnnotationMade",
@@ -60,6 +65,7 @@ __all__ = [
     "EventType",
     "ExecutionFinished",
     "ExecutionRequested",
+    "ExecutionRequestedV1",
     "FilterDecided",
     "GroupClosed",
     "GroupOpened",
@@ -77,6 +83,10 @@ __all__ = [
     "WorkerStarted",
     "from_batch",
     "key_of",
+    "latest",
+    "project",
+    "steps",
     "to_batch",
     "type_of",
+    "versions_of",
 ]

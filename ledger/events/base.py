@@ -15,7 +15,7 @@ import pyarrow as pa
 FACTS = "facts"
 CONTROL = "control"
 REQUESTS = "requests"
-PARTITIONS: Mapping[str, int] = types.MappingProxyType({CONTROL: 1, FACTS: 4, REQUESTS: 1})
+PARTITIONS: Mapping[str, int] = types.MappingProxyType({CONTROL: 1, FACTS: 4, REQUESTS: 8})
 """Every stream with its number of partitions; the numbers never change in the life of a ledger."""
 
 T = TypeVar("T")
@@ -41,7 +41,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """What is fixed about one version of an event: its name, stream, key column, columns and schema."""
+    """What is fixed about one version of an event: its name, stream, key column, columns and schema.
+
+    `added` is the step from the version before: each column that this one added, with its value in older events.
+    """
 
     name: str
     version: int
@@ -51,20 +54,27 @@ class EventType:
     doc: str
     columns: tuple[Column, ...]
     schema: pa.Schema
+    added: Mapping[str, Any]
 
 
 EVENTS: dict[tuple[str, int], EventType] = {}
 _BY_CLASS: dict[type, EventType] = {}
 
 
-def fact(name: str, version: int, *, stream: str = FACTS, key: str = "problem_id") -> Callable[[type[T]], type[T]]:
-    """Class decorator that declares an event type; `key` names the column that decides the partition of a fact."""
+def fact(
+    name: str, version: int, *, stream: str = FACTS, key: str | None = None, added: Mapping[str, Any] | None = None
+) -> Callable[[type[T]], type[T]]:
+    """Class decorator that declares an event type; `key` names the column that decides the partition.
+
+    Without one, facts are keyed by `problem_id` and the rest by nothing. `added` is needed from version 2 on.
+    """
+    column = ("problem_id" if stream == FACTS else "") if key is None else key
 
     def declare(cls: type[T]) -> type[T]:
         columns = tuple(_column(field.name, hint) for field, hint in _hints(cls))
         schema = pa.schema([pa.field(c.name, c.arrow, nullable=c.nullable) for c in columns])
         doc = " ".join((cls.__doc__ or "").split())
-        declared = EventType(name, version, cls, stream, key if stream == FACTS else "", doc, columns, schema)
+        declared = EventType(name, version, cls, stream, column, doc, columns, schema, dict(added or {}))
         EVENTS[name, version] = _BY_CLASS[cls] = declared
         return cls
 
@@ -86,6 +96,11 @@ def _column(name: str, hint: Any) -> Column:
     if get_origin(plain) is tuple:
         return Column(name, pa.list_(pa.field("item", _ARROW[get_args(plain)[0]], nullable=False)), nullable, doc)
     return Column(name, _ARROW[plain], nullable, doc)
+
+
+def latest(name: str) -> EventType:
+    """The newest version of an event type; KeyError when the name is unknown."""
+    return EVENTS[name, max(version for known, version in EVENTS if known == name)]
 
 
 def type_of(event: Event) -> EventType:

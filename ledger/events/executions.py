@@ -6,7 +6,7 @@ All durations are integer nanoseconds of monotonic clocks; wall time appears onl
 from dataclasses import dataclass
 from typing import Annotated
 
-from ledger.events.base import CONTROL, REQUESTS, fact
+from ledger.events.base import CONTROL, PARTITIONS, REQUESTS, fact
 
 OUTCOMES = (
     "accepted",
@@ -73,6 +73,20 @@ class WorkerStarted:
 
 @fact("execution.requested", 1, stream=REQUESTS)
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRequestedV1:
+    """A work, before requests were spread over lanes."""
+
+    work_id: Annotated[str, "SHA-256 of campaign, program, test and repetition block"]
+    campaign_id: Annotated[str, "the campaign"]
+    problem_id: Annotated[str, "the problem"]
+    program_id: Annotated[str, "the program"]
+    test_id: Annotated[str, "the test"]
+    block: Annotated[int, "repetition block, from 0"]
+    place: Annotated[int, "place in the shuffled order, from 0"]
+
+
+@fact("execution.requested", 2, stream=REQUESTS, key="lane", added={"lane": "4"})
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRequested:
     """A work: run this program on this test, once for each repetition of the block."""
 
@@ -83,6 +97,11 @@ class ExecutionRequested:
     test_id: Annotated[str, "the test"]
     block: Annotated[int, "repetition block, from 0"]
     place: Annotated[int, "place in the shuffled order, from 0"]
+    lane: Annotated[str, "lane of the request stream: the place modulo the number of lanes, so that workers share"]
+
+
+LANES = PARTITIONS[REQUESTS]
+"""Each lane has a partition of its own; requests of version 1 lie where lane 4 does."""
 
 
 @fact("timing.measured", 1)

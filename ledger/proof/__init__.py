@@ -3,6 +3,7 @@
 It reads and collects problems; it repairs nothing and raises nothing for what it finds.
 """
 
-from ledger.proof.verify import Proof, Written, verify
+from ledger.proof.heads import Written, written_now
+from ledger.proof.verify import Proof, verify
 
-__all__ = ["Proof", "Written", "verify"]
+__all__ = ["Proof", "Written", "verify", "written_now"]

@@ -1,23 +1,25 @@
-"""Follows the chains: the running head of each partition, the producers' chains with their gaps, and the positions."""
+"""Follows the chains: the running head of each partition, and the producers' chains with their gaps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 from sqlalchemy import Row, text
 
+from ledger.events import PARTITIONS, REQUESTS
 from ledger.frames import genesis
 from ledger.proof.findings import Findings, place
+from ledger.proof.manifests import Reached
 from ledger.store.cuts import Cut
 from ledger.store.heads import first_head, ledger_head, next_head
 
-_POSITIONS = text(
-    "SELECT stream, partition, next_position, admissions, head, duplicates FROM stream_position"
-    " ORDER BY stream, partition"
-)
+Place = tuple[str, int]
+Heads = dict[Place, tuple[int, str]]
+"""Admissions and head of each partition."""
+
 _ADMITTED = text(
-    "SELECT admission, digest, source_offset FROM frame WHERE stream = :stream AND partition = :partition"
-    " ORDER BY admission"
+    "SELECT admission, digest FROM frame WHERE stream = :stream AND partition = :partition ORDER BY admission"
 )
 _CHAINS = text(
     "SELECT epoch, sequence, previous, digest, admission FROM frame"
@@ -27,92 +29,112 @@ _GAPS = text(
     "SELECT epoch, first_missing, last_missing FROM gap WHERE stream = :stream AND partition = :partition"
     " ORDER BY epoch, first_missing"
 )
-_TAKEN = text(
-    "SELECT coalesce(max(source_offset) + 1, 0) FROM quarantine WHERE stream = :stream AND partition = :partition"
+_BEYOND = text(
+    "SELECT stream, partition FROM frame UNION SELECT stream, partition FROM tail UNION"
+    " SELECT stream, partition FROM gap UNION SELECT stream, partition FROM quarantine"
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """At which admissions the heads are wanted: those of a cut, where one is given, and those that manifests name."""
+
+    cut: Cut | None
+    reached: Sequence[tuple[str, Reached]]
+
+
 @dataclass(slots=True)
-class Heads:
-    """Recomputed heads by partition: (admissions, head), at the end and at the cut of a written head."""
+class Recomputed:
+    """Recomputed heads: of now, and of the cut that was asked for."""
 
-    now: dict[tuple[str, int], tuple[int, str]] = field(default_factory=dict)
-    then: dict[tuple[str, int], tuple[int, str]] = field(default_factory=dict)
+    now: Heads = field(default_factory=dict)
+    then: Heads = field(default_factory=dict)
 
 
-def check_partitions(found: Findings, cut: Cut | None) -> Heads:
-    """The recomputed heads, also at `cut` where one is given; problems where a chain or position does not hold."""
-    heads = Heads()
-    positions = found.connection.execute(_POSITIONS).all()
-    for number, position in enumerate(positions, start=1):
-        found.progress("chains", number, len(positions))
-        _check_heads(found, position, heads, cut)
-        _check_chains(found, position)
+def check_chains(found: Findings, asked: Asked) -> Recomputed:
+    """The recomputed heads of every partition; problems where frames are missing or a chain does not hold."""
+    heads = Recomputed()
+    places = [(name, partition) for name, count in sorted(PARTITIONS.items()) for partition in range(count)]
+    for number, (stream, partition) in enumerate(places, start=1):
+        found.progress("chains", number, len(places))
+        with found.guarded(f"the frames of {stream}/{partition}"):
+            _check_heads(found, (stream, partition), asked, heads)
+            _check_marks(found, stream, partition)
+            _check_gaps(found, stream, partition)
+    for row in found.connection.execute(_BEYOND):
+        if tuple(row) not in places:
+            found.problem(f"{row.stream}/{row.partition} is no partition, yet something is said to lie there")
     return heads
 
 
-def is_written_head(heads: Mapping[tuple[str, int], tuple[int, str]], manifests: list[str], head: str) -> bool:
-    """True when a head of old is proven by these partition heads and some length of the chain of manifests."""
-    return any(ledger_head(heads, manifests[:length]) == head for length in range(len(manifests) + 1))
+def is_written_head(then: Heads, manifests: Sequence[str], head: str) -> bool:
+    """True when a head of old is proven by these partition heads and some length of the chain of manifests.
+
+    Heads that were written while requests had one partition covered no other lane; then those were empty.
+    """
+    few = {place: reached for place, reached in then.items() if place[0] != REQUESTS or place[1] == 0}
+    shapes = [then] if any(then[place][0] for place in then.keys() - few.keys()) else [then, few]
+    return any(ledger_head(shape, manifests[:n]) == head for shape in shapes for n in range(len(manifests) + 1))
 
 
-def _check_heads(found: Findings, position: Row[tuple[object, ...]], heads: Heads, cut: Cut | None) -> None:
-    stream, partition = position.stream, position.partition
-    until = -1 if cut is None else cut.at(stream, partition)
-    head, admission, taken = first_head(found.ledger.identity, stream, partition), 0, 0
-    if until == 0:
-        heads.then[stream, partition] = (0, head)
-    for due, row in enumerate(found.connection.execute(_ADMITTED, _bound(position)), start=1):
-        admission, taken = row.admission, max(taken, row.source_offset + 1)
-        if admission != due:
-            found.problem(f"{stream}/{partition}: admission {due} is missing from the SQL database")
-            break
+def _check_heads(found: Findings, at: Place, asked: Asked, heads: Recomputed) -> None:
+    due = {(one.admissions, one.head): name for name, one in asked.reached if one[:2] == at}
+    wanted: dict[int, list[str]] = {}
+    for admissions, head in due:
+        wanted.setdefault(admissions, []).append(head)
+    until = -1 if asked.cut is None else asked.cut.at(*at)
+    reached = 0
+    for reached, head in _running(found, at):
+        for other in wanted.pop(reached, ()):
+            if other != head:
+                name = due[reached, other]
+                found.problem(f"manifest {name} names another head of {at[0]}/{at[1]} after admission {reached}")
+        if reached == until:
+            heads.then[at] = (reached, head)
+        heads.now[at] = (reached, head)
+    for admissions, lost in wanted.items():
+        found.problem(
+            f"{at[0]}/{at[1]} ends at admission {reached}, but manifest {due[admissions, lost[0]]} covers {admissions}:"
+            " frames were cut off"
+        )
+
+
+def _running(found: Findings, at: Place) -> Iterator[tuple[int, str]]:
+    """(admission, head) from 0 to the last frame, or to the first that is missing."""
+    head = first_head(found.ledger.identity, *at)
+    yield 0, head
+    for due, row in enumerate(found.connection.execute(_ADMITTED, _bound(at)), start=1):
+        if row.admission != due:
+            found.problem(f"{place(*at, due)} is missing from the SQL database, {row.admission} follows")
+            return
         head = next_head(head, row.digest)
-        if due == until:
-            heads.then[stream, partition] = (due, head)
-    heads.now[stream, partition] = (admission, head)
-    _check_marks(found, stream, partition)
-    if (admission, head) != (position.admissions, position.head):
-        found.problem(f"position {stream}/{partition}: its head or count differs from its {admission} frames")
-    _check_next(found, position, taken)
+        yield due, head
 
 
 def _check_marks(found: Findings, stream: str, partition: int) -> None:
     """Each frame was recomputed exactly once; the first that was not stands for all of its partition."""
-    marks = found.seen[stream, partition]
-    for mark, where in ((0, "lies in no segment and not in the tail"), (2, "lies in more than one place")):
+    marks = found.seen.get((stream, partition), bytearray(1))
+    for mark, where in ((0, "lies in no segment that could be read and not in the tail"), (2, "lies in two places")):
         first = marks.find(mark, 1)
         if first > 0:
             others = marks.count(mark, first + 1)
             more = f", and so with {others} more of its partition" if others else ""
-            found.problem(f"{place(stream, partition, first)} {where}{more}")
+            found.problem(f"{found.frame_words(stream, partition, first)} {where}{more}")
 
 
-def _check_next(found: Findings, position: Row[tuple[object, ...]], taken: int) -> None:
-    """The next position lies just behind the last record kept; only duplicates, which leave no row, move it further."""
-    due = max(taken, int(found.connection.execute(_TAKEN, _bound(position)).scalar_one()))
-    if position.next_position < due or (position.next_position > due and position.duplicates == 0):
-        found.problem(
-            f"position {position.stream}/{position.partition} is {position.next_position}, its records end at {due}"
-        )
-
-
-def _check_chains(found: Findings, position: Row[tuple[object, ...]]) -> None:
-    stream, partition = position.stream, position.partition
+def _check_gaps(found: Findings, stream: str, partition: int) -> None:
     missing: list[tuple[str, int, int]] = []
-    rows = found.connection.execute(_CHAINS, _bound(position))
+    rows = found.connection.execute(_CHAINS, _bound((stream, partition)))
     for epoch, chain in groupby(rows, key=lambda row: row.epoch):
         missing += [(epoch, first, last) for first, last in _follow(found, stream, partition, chain)]
-    recorded = [tuple(row) for row in found.connection.execute(_GAPS, _bound(position))]
+    recorded = [tuple(row) for row in found.connection.execute(_GAPS, _bound((stream, partition)))]
     if recorded != missing:
         found.problem(f"{stream}/{partition}: the open gaps recorded are {recorded}, the chains have {missing}"[:400])
     for epoch, first, last in missing:
         found.notes.append(f"{stream}/{partition}: producer {epoch} has an open gap, sequences {first} to {last}")
 
 
-def _follow(
-    found: Findings, stream: str, partition: int, chain: Iterator[Row[tuple[object, ...]]]
-) -> list[tuple[int, int]]:
+def _follow(found: Findings, stream: str, partition: int, chain: Iterator[Row[Any]]) -> list[tuple[int, int]]:
     """The gaps in one producer's chain; a problem for each frame that does not link to the one before it."""
     gaps: list[tuple[int, int]] = []
     due, previous = 0, ""
@@ -122,11 +144,11 @@ def _follow(
         if row.sequence > due:
             gaps.append((due, row.sequence - 1))
         elif row.previous != previous:
-            where = place(stream, partition, row.admission)
-            found.problem(f"{where} does not link to sequence {row.sequence - 1} of its producer")
+            where = found.frame_words(stream, partition, row.admission)
+            found.problem(f"{where} does not link to sequence {row.sequence - 1} of its producer {row.epoch}")
         due, previous = row.sequence + 1, row.digest
     return gaps
 
 
-def _bound(position: Row[tuple[object, ...]]) -> dict[str, object]:
-    return {"stream": position.stream, "partition": position.partition}
+def _bound(at: Place) -> Mapping[str, object]:
+    return {"stream": at[0], "partition": at[1]}

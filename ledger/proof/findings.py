@@ -1,14 +1,25 @@
 """What a verification has seen so far: counts, problems, notes, and which frames were recomputed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
+import pyarrow as pa
+from sqlalchemy import Connection, text
 
+from ledger.errors import LapError
+from ledger.store.metas import FrameMeta
 from ledger.store.opened import Ledger
 
 Progress = Callable[[str, int, int], None]
 """Told the part at work, how much of it is done, and how much there is."""
+
+NONSENSE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, pa.ArrowException)
+"""What Python and Arrow raise when a database or file holds values of a kind that nobody of us writes."""
+
+_KNOWN = text(
+    "SELECT type, key, rows FROM frame WHERE stream = :stream AND partition = :partition AND admission = :admission"
+)
 
 
 @dataclass(slots=True)
@@ -28,17 +39,34 @@ class Findings:
         """Notes something that proves damage, as one line."""
         self.problems.append(" ".join(words.split()))
 
-    def mark(self, stream: str, partition: int, admission: int, rows: int) -> None:
+    def mark(self, meta: FrameMeta) -> None:
         """Counts a frame whose rows were recomputed, in a segment or in the tail."""
         self.frames += 1
-        self.events += rows
-        marks = self.seen.get((stream, partition), bytearray())
-        if 0 < admission < len(marks):
-            marks[admission] = min(marks[admission] + 1, 2)
+        self.events += meta.rows
+        marks = self.seen.get((meta.stream, meta.partition), bytearray())
+        if 0 < meta.admission < len(marks):
+            marks[meta.admission] = min(marks[meta.admission] + 1, 2)
         else:
-            self.problem(f"{place(stream, partition, admission)} lies beyond the admissions of its partition")
+            self.problem(f"{meta.place} lies beyond the admissions of its partition")
+
+    def frame_words(self, stream: str, partition: int, admission: int) -> str:
+        """How a problem names a frame: its place, and what the database says that it holds."""
+        bound = {"stream": stream, "partition": partition, "admission": admission}
+        row = self.connection.execute(_KNOWN, bound).one_or_none()
+        what = "" if row is None else f" ({row.type} of {row.key!r}, {row.rows} events)"
+        return f"{place(stream, partition, admission)}{what}"
+
+    @contextmanager
+    def guarded(self, what: str) -> Iterator[None]:
+        """Turns nonsense in what is checked into a problem; `what` names it. The check ends there."""
+        try:
+            yield
+        except LapError:
+            raise
+        except NONSENSE as error:
+            self.problem(f"{what} cannot be checked, it holds what nobody wrote: {type(error).__name__}: {error}")
 
 
 def place(stream: str, partition: int, admission: int) -> str:
-    """How a problem names a frame."""
+    """How a problem names the place of a frame."""
     return f"frame {stream}/{partition} admission {admission}"

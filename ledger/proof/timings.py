@@ -1,5 +1,7 @@
 """Checks that every `execution.finished` names exactly the timings that it made visible, by count and digest."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -7,79 +9,128 @@ import pyarrow as pa
 
 from ledger.digests import rows_digest
 from ledger.errors import LapError
-from ledger.events import EVENTS, EventType
-from ledger.proof.findings import Findings
+from ledger.events import EventType, latest
+from ledger.forms import strings
+from ledger.octets import to_octets
+from ledger.packing import plain
+from ledger.proof.findings import NONSENSE, Findings
+from ledger.proof.slices import slice_digests
 from ledger.store.opened import cut_now
 from ledger.store.reader import events
 
-_TIMING = EVENTS["timing.measured", 1]
-_DONE = (-1, b"")
+TIMING, FINISHED = "timing.measured", "execution.finished"
+
+_TOLD = 100
+
+Due = Mapping[str, tuple[int, bytes]]
+"""Attempt -> how many timings its end counts, and their digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The timings of some rows: attempts that are complete and give their digest, and rows that are not whole so.
+
+    An attempt may come apart, in several frames or segments; `rest` holds what must be put together.
+    """
+
+    whole: list[str]
+    rest: list[tuple[str, pa.RecordBatch]]
+
+
+def runs_of(due: Due, declared: EventType, rows: pa.RecordBatch) -> Runs | None:
+    """The timings among some events; None when these are no timings, or no execution waits for any."""
+    if declared.name != TIMING or not due:
+        return None
+    codes = _encoded(rows["attempt_id"])
+    bounds = np.flatnonzero(np.diff(codes.indices.to_numpy(), prepend=-1, append=-1)).tolist()
+    attempts = codes.take(pa.array(bounds[:-1])).to_pylist()
+    runs = Runs([], [])
+    for attempt, (start, end), digest in zip(
+        attempts, pairwise(bounds), slice_digests(rows.columns, bounds), strict=True
+    ):
+        if attempt in due:
+            if due[attempt] == (end - start, digest):
+                runs.whole.append(attempt)
+            else:  # taken, as a slice would keep all rows alive
+                runs.rest.append((attempt, plain(rows.slice(start, end - start).take(pa.array(range(end - start))))))
+    return runs
+
+
+def _encoded(column: pa.Array) -> pa.DictionaryArray:
+    return column if pa.types.is_dictionary(column.type) else strings(column).dictionary_encode()
 
 
 class TimingCheck:
-    """Meets timing rows in any order of arrival and compares each attempt as soon as its rows are complete."""
+    """Meets the timings of all rows, in any order, and compares each attempt as soon as its rows are complete."""
 
     def __init__(self, found: Findings) -> None:
         self._found = found
-        self._due = _finished(found)
+        self.due: Due = _finished(found)
+        self._done: set[str] = set()
         self._pending: dict[str, list[pa.RecordBatch]] = {}
 
-    def take(self, declared: EventType, table: pa.Table) -> None:
-        """Looks at a table of events; only timings matter here."""
-        if declared is not _TIMING or not self._due:
+    def take(self, runs: Runs | None) -> None:
+        """Notes the timings of one table; problems for attempts that are complete and do not give their digest."""
+        if runs is None:
             return
-        batch = table.select(declared.schema.names).combine_chunks().to_batches()[0]
-        codes = batch["attempt_id"].dictionary_encode().indices.to_numpy()
-        edges = np.flatnonzero(np.diff(codes, prepend=-1, append=-1))
-        for start, end in pairwise(edges):
-            self._take_run(batch.slice(start, end - start))
+        for attempt in runs.whole:
+            if attempt in self._done or attempt in self._pending:
+                self._too_many(attempt)
+            self._done.add(attempt)
+            self._pending.pop(attempt, None)
+        for attempt, run in runs.rest:
+            self._take_part(attempt, run)
 
     def finish(self) -> None:
-        """Problems for attempts whose timings never became complete."""
-        for attempt, (count, _) in self._due.items():
-            if count > 0:
-                have = sum(part.num_rows for part in self._pending.get(attempt, []))
-                self._found.problem(f"execution.finished {attempt} counts {count} timings, the ledger has {have}")
+        """Problems for attempts whose timings never became complete, the first ones each, the others counted."""
+        lacking = [attempt for attempt, (count, _) in self.due.items() if count > 0 and attempt not in self._done]
+        for attempt in lacking[:_TOLD]:
+            have = sum(part.num_rows for part in self._pending.get(attempt, []))
+            self._found.problem(f"{FINISHED} {attempt} counts {self.due[attempt][0]} timings, the ledger has {have}")
+        if len(lacking) > _TOLD:
+            self._found.problem(f"{len(lacking) - _TOLD} more executions lack timings")
 
-    def _take_run(self, run: pa.RecordBatch) -> None:
-        attempt = run["attempt_id"][0].as_py()
-        if attempt not in self._due:
+    def _take_part(self, attempt: str, run: pa.RecordBatch) -> None:
+        count, digest = self.due[attempt]
+        if attempt in self._done:
+            self._too_many(attempt)
             return
-        count, digest = self._due[attempt]
         parts = [*self._pending.pop(attempt, []), run]
         have = sum(part.num_rows for part in parts)
         if have < count:
             self._pending[attempt] = parts
             return
-        self._due[attempt] = _DONE
+        self._done.add(attempt)
         if have > count:
-            words = "more timings than it counts" if count == _DONE[0] else f"{have} timings, it counts {count}"
-            self._found.problem(f"execution.finished {attempt} has {words}")
-        elif _attempt_digest(parts) != digest:
-            self._found.problem(f"execution.finished {attempt}: its timings do not give the digest that it recorded")
+            self._found.problem(f"{FINISHED} {attempt} has {have} timings, it counts {count}")
+        elif _digest_of_parts(parts) != digest:
+            self._found.problem(f"{FINISHED} {attempt}: its timings do not give the digest that it recorded")
+
+    def _too_many(self, attempt: str) -> None:
+        self._found.problem(f"{FINISHED} {attempt} has more timings than it counts")
 
 
-def _attempt_digest(parts: list[pa.RecordBatch]) -> bytes:
+def _digest_of_parts(parts: list[pa.RecordBatch]) -> bytes:
     rows = pa.Table.from_batches(parts).sort_by("repetition").combine_chunks().to_batches()[0]
     return bytes.fromhex(rows_digest(rows))
 
 
-def _finished(found: Findings) -> dict[str, tuple[int, bytes]]:
+def _finished(found: Findings) -> Due:
     columns = ["attempt_id", "timings", "timings_digest"]
+    version, cut = latest(FINISHED).version, cut_now(found.connection)
     try:
-        table = events(found.ledger, "execution.finished", 1, cut_now(found.connection), columns=columns)
-    except LapError as error:
+        table = events(found.ledger, FINISHED, version, cut, columns=columns, in_order=False)
+    except (LapError, *NONSENSE) as error:
         found.problem(f"the timings of executions cannot be checked: {error}")
         return {}
     due: dict[str, tuple[int, bytes]] = {}
     for batch in table.to_batches(max_chunksize=10_000):
-        for attempt, count, digest in zip(*(batch[name].to_pylist() for name in columns), strict=True):
-            due[attempt] = (count, _bytes(digest))
+        attempts, counts = batch["attempt_id"].to_pylist(), batch["timings"].to_pylist()
+        due.update(zip(attempts, zip(counts, _raw(batch["timings_digest"]), strict=True), strict=True))
     return due
 
 
-def _bytes(digest: str) -> bytes:
-    try:
-        return bytes.fromhex(digest)
-    except ValueError:
-        return b"no digest"
+def _raw(digests: pa.StringArray) -> list[bytes]:
+    """The bytes of each digest; of what is none, its text."""
+    octets = to_octets(digests) if len(digests) and not digests.null_count else None
+    return [str(word).encode() for word in digests.to_pylist()] if octets is None else [row.tobytes() for row in octets]

@@ -1,29 +1,32 @@
 """The whole verification in one reading transaction: frames, chains, timings, files, and a head written down before."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
 from ledger.errors import Fault
-from ledger.proof.chains import Heads, check_partitions, is_written_head
+from ledger.proof.ahead import ahead
+from ledger.proof.aside import QuarantineCheck, retried_frames
+from ledger.proof.chains import Asked, check_chains, is_written_head
+from ledger.proof.chains import Recomputed as Heads
 from ledger.proof.files import BlobCheck, note_orphans
 from ledger.proof.findings import Findings, Progress
-from ledger.proof.frames import sealed_tables, tail_tables
+from ledger.proof.heads import Written
+from ledger.proof.links import Links, check_links
+from ledger.proof.origins import Origins, check_origins, witness
+from ledger.proof.positions import check_positions
+from ledger.proof.recomputed import Recomputed
+from ledger.proof.sealed import sealed_calls
+from ledger.proof.tail import tail_calls
 from ledger.proof.timings import TimingCheck
+from ledger.proof.words import altered_words
 from ledger.store.cuts import Cut
 from ledger.store.engine import reading
 from ledger.store.heads import ledger_head
-from ledger.store.opened import Ledger
-from ledger.store.reader import check_cut
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A head that was written down outside the ledger, with the cut that it was printed beside."""
-
-    cut: Cut
-    head: str
+from ledger.store.opened import Ledger, cut_now
+from ledger.store.quarantine import QUARANTINE
+from ledger.streams.base import Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,60 +46,109 @@ class Proof:
     notes: tuple[str, ...] = ()
 
 
-def verify(ledger: Ledger, progress: Progress | None = None, *, written: Written | None = None) -> Proof:
+def verify(
+    ledger: Ledger,
+    progress: Progress | None = None,
+    *,
+    written: Written | None = None,
+    stream: Stream | None = None,
+) -> Proof:
     """What a full recomputation of the ledger found; damage is collected in `problems`, never raised.
 
-    With `written`, also whether the ledger still holds what that head proved; UserError when its cut lies beyond.
+    With `written`, also whether the ledger still holds what that head proved. With `stream`, the one that the ledger
+    reads, also whether tail, positions and unsealed quarantine are what lies on it.
     """
     problems: list[str] = []
     try:
         with reading(ledger.engine) as connection:
-            if written is not None:
-                check_cut(connection, written.cut)
             found = Findings(ledger, connection, progress or (lambda *_: None), _marks(connection), problems)
-            return _verified(found, written)
+            return _verified(found, written, stream)
     except Fault as fault:
         return Proof(0, 0, 0, 0, "", "", (*problems, str(fault)))
 
 
-def _verified(found: Findings, written: Written | None) -> Proof:
-    blobs, timings = BlobCheck(found), TimingCheck(found)
-    for tables in (sealed_tables(found), tail_tables(found)):
-        for declared, table in tables:
-            blobs.take(declared, table)
-            timings.take(declared, table)
-    timings.finish()
-    heads = check_partitions(found, written.cut if written else None)
+def _verified(found: Findings, written: Written | None, stream: Stream | None) -> Proof:
+    links = check_links(found)
+    work = _Work(found, stream)
+    with found.guarded("the list of segments"):
+        work.take_all(sealed_calls(found, links, work.timings.due))
+    with found.guarded("the tail"):
+        work.take_all(tail_calls(found, work.timings.due))
+    work.timings.finish()
+    heads = check_chains(found, Asked(_cut_within(found, written), links.reached))
+    with found.guarded("the quarantine"):
+        work.quarantine.finish()
+    _check_places(found, links, heads, work, stream)
     note_orphans(found)
-    _note_quarantine(found)
-    manifests = found.connection.execute(text("SELECT manifest FROM segment ORDER BY ordinal")).scalars().all()
-    _check_written(found, heads, manifests, written)
+    _check_written(found, heads, links, written)
     return Proof(
         found.frames,
         found.events,
-        len(manifests),
-        blobs.count,
+        len(links.digests),
+        work.blobs.count,
         str(Cut.of({place: admissions for place, (admissions, _) in heads.now.items()})),
-        ledger_head(heads.now, manifests),
+        ledger_head(heads.now, links.digests),
         tuple(found.problems),
         tuple(found.notes),
     )
 
 
+class _Work:
+    """Takes what the threads recomputed, on the one thread that may touch the findings."""
+
+    def __init__(self, found: Findings, stream: Stream | None) -> None:
+        self._found, self._stream = found, stream
+        self.blobs, self.timings, self.quarantine = BlobCheck(found), TimingCheck(found), QuarantineCheck(found)
+
+    def take_all(self, calls: Iterable[Callable[[], Recomputed]]) -> None:
+        """Runs the checks and takes their results in order."""
+        for done in ahead(calls):
+            self._take(done)
+
+    def _take(self, done: Recomputed) -> None:
+        for problem in done.problems:
+            self._found.problem(problem)
+        for altered in done.altered:
+            before = witness(self._stream, altered.meta)
+            self._found.problem(altered_words(altered, self.timings.due, before))
+        if done.declared is QUARANTINE:
+            self.quarantine.take(done.frames)
+            return
+        for meta in done.frames:
+            self._found.mark(meta)
+        self.timings.take(done.runs)
+        if done.table is not None:
+            self.blobs.take(done.declared, done.table)
+
+
+def _check_places(found: Findings, links: Links, heads: Heads, work: _Work, stream: Stream | None) -> None:
+    with found.guarded("the positions"):
+        retried = retried_frames(found)
+        check_positions(found, heads.now, links, retried)
+        if stream is not None:
+            sealed = {one[:2]: one for _, one in links.reached}
+            check_origins(found, Origins(stream, sealed, work.quarantine.last_sealed, retried))
+
+
 def _marks(connection: Connection) -> dict[tuple[str, int], bytearray]:
-    rows = connection.execute(text("SELECT stream, partition, max(admission) AS last FROM frame GROUP BY 1, 2"))
-    last = {(row.stream, row.partition): row.last for row in rows}
-    places = connection.execute(text("SELECT stream, partition FROM stream_position"))
-    return {(stream, partition): bytearray(last.get((stream, partition), 0) + 1) for stream, partition in places}
+    rows = connection.execute(text("SELECT stream, partition, count(*) AS n FROM frame GROUP BY stream, partition"))
+    return {(row.stream, row.partition): bytearray(row.n + 1) for row in rows}
 
 
-def _check_written(found: Findings, heads: Heads, manifests: Sequence[str], written: Written | None) -> None:
-    if written is not None and not is_written_head(heads.then, list(manifests), written.head):
+def _cut_within(found: Findings, written: Written | None) -> Cut | None:
+    """The cut to recompute heads at; a problem when it lies beyond this ledger."""
+    if written is None:
+        return None
+    now = cut_now(found.connection)
+    if not written.cut <= now:
+        found.problem(f"the head that was written down covers {written.cut}, this ledger ends at {now}: it was cut off")
+    return written.cut
+
+
+def _check_written(found: Findings, heads: Heads, links: Links, written: Written | None) -> None:
+    if written is None or any(written.cut.at(*place) > reached[0] for place, reached in heads.now.items()):
+        return
+    if not is_written_head(heads.then, links.digests, written.head):
         found.problem(
             f"the head {written.head} is not that of this ledger at {written.cut}: what it proved was changed"
         )
-
-
-def _note_quarantine(found: Findings) -> None:
-    rows = found.connection.execute(text("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
-    found.notes += [f"{count} records in quarantine: {reason}" for reason, count in rows]

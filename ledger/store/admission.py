@@ -5,8 +5,7 @@ Pure: the sink loads what is known, asks here, and writes what was decided.
 
 from dataclasses import dataclass, field
 
-import pyarrow.compute as pc
-
+from ledger.forms import occurring
 from ledger.frames import Frame, FrameError
 from ledger.streams.producer import partition_of
 
@@ -67,6 +66,6 @@ def check_route(frame: Frame, stream: str, partition: int) -> None:
         raise FrameError("misrouted", f"its header names {link.stream[:80]}/{link.partition}")
     if declared.stream != stream or partition_of(stream, frame.key) != partition:
         raise FrameError("misrouted", f"{declared.name} with key {frame.key[:80]!r} does not belong here")
-    keys_agree = frame.key == "" if not declared.key else pc.all(pc.equal(frame.batch[declared.key], frame.key)).as_py()
-    if not keys_agree:
+    keys = set(occurring(frame.packed[declared.key]).to_pylist()) if declared.key else {""}
+    if keys != {frame.key}:
         raise FrameError("misrouted", f"its rows differ from its key {frame.key[:80]!r}")

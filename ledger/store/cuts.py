@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ledger.errors import UserError
 from ledger.events import PARTITIONS
 
-FORM = ",".join(f"{name}={'.'.join('0' * PARTITIONS[name])}" for name in sorted(PARTITIONS))
-"""The cut before the first admission, as an example of the form."""
+FORM = ",".join(f"{name}=0" for name in sorted(PARTITIONS))
+"""The cut before the first admission, as an example of the form; counts of 0 at the end of a stream are left out."""
 
 _PART = re.compile(r"([a-z]+)=([0-9]{1,18}(?:\.[0-9]{1,18})*)", re.ASCII)
 
@@ -40,18 +40,23 @@ class Cut:
         """The cut that a text names, for instance `control=12,facts=431.29.0.77,requests=5`; UserError on nonsense."""
         matches = [_PART.fullmatch(part) for part in text.strip().split(",")]
         parts = {match[1]: tuple(map(int, match[2].split("."))) for match in matches if match}
-        sizes = {name: len(counts) for name, counts in parts.items()}
-        if len(parts) != len(matches) or sizes != dict(PARTITIONS):
+        known = parts.keys() == PARTITIONS.keys() and all(len(parts[name]) <= PARTITIONS[name] for name in parts)
+        if len(parts) != len(matches) or not known:
             raise UserError(f"{text[:100]!r} is not a cut; copy one that was printed, in the form {FORM}")
-        return cls(tuple(sorted(parts.items())))
+        return cls.of({(name, partition): n for name, counts in parts.items() for partition, n in enumerate(counts)})
 
     def at(self, stream: str, partition: int) -> int:
         """The admission number of one partition; KeyError or IndexError when there is no such partition."""
         return dict(self.counts)[stream][partition]
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={'.'.join(map(str, counts))}" for name, counts in self.counts)
+        return ",".join(f"{name}={_joined(counts)}" for name, counts in self.counts)
 
     def __le__(self, other: "Cut") -> bool:
         pairs = zip(self.counts, other.counts, strict=True)
         return all(a <= b for (_, mine), (_, theirs) in pairs for a, b in zip(mine, theirs, strict=True))
+
+
+def _joined(counts: tuple[int, ...]) -> str:
+    kept = max((place for place, count in enumerate(counts, start=1) if count), default=1)
+    return ".".join(map(str, counts[:kept]))

@@ -1,4 +1,4 @@
-"""Making a ledger and opening one: a folder with its SQL database, its local stream, segments and blobs.
+"""Making a ledger and opening one: its SQL database, its stream, segments and blobs, wherever its location says.
 
 Opening is fast and imports neither alembic nor sqlmodel; making or upgrading runs the migrations.
 """
@@ -16,31 +16,38 @@ from ledger.errors import Fault, UserError
 from ledger.events import PARTITIONS
 from ledger.store.blobs import Blobs
 from ledger.store.cuts import Cut
-from ledger.store.engine import reading, sqlite_engine, writing
-from ledger.store.files import make_folder
+from ledger.store.engine import alone, check_encoding, open_engine, reading, writing
+from ledger.store.files import LocalFiles, make_folder
 from ledger.store.heads import first_head, ledger_head
+from ledger.store.location import SQL_FILE, STREAM_FILE, Location, Place, location_of
+from ledger.store.objects import Files
+from ledger.store.s3 import S3Files
 from ledger.store.segments import Segments
+from ledger.streams.kafka.stream import KafkaStream
 from ledger.streams.local import LocalStream
 
-SCHEMA_REVISION = "0001"
+SCHEMA_REVISION = "0002"
 """The newest migration. Revisions are numbered with equal width, so that words compare like numbers."""
-
-SQL_FILE, STREAM_FILE = "ledger.sqlite", "stream.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """An open ledger. `identity` is the random word that it was made with."""
 
-    root: Path
+    location: Location
     identity: str
     engine: Engine
     blobs: Blobs
     segments: Segments
 
-    def stream(self) -> LocalStream:
-        """The ledger's local stream, opened; close it when done."""
-        return LocalStream(self.root / STREAM_FILE)
+    @property
+    def root(self) -> Path:
+        """The local folder of the ledger."""
+        return self.location.root
+
+    def stream(self) -> LocalStream | KafkaStream:
+        """The ledger's stream, opened; close it when done."""
+        return open_stream(self.location)
 
     def cut(self) -> Cut:
         """The cut that holds every frame admitted so far."""
@@ -71,57 +78,115 @@ def head_now(connection: Connection) -> str:
     return ledger_head(heads, manifests)
 
 
-def create_ledger(root: Path, identity: str, created: str) -> Ledger:
-    """The ledger in folder `root`, made with this identity and time label; one that exists is upgraded, nothing lost.
+def create_ledger(place: Place, identity: str, created: str) -> Ledger:
+    """The ledger at a place, made with this identity and time label; one that exists is upgraded, nothing lost.
 
     UserError when a newer lapledger made it, or the folder is on a network filesystem; Fault when the disk is full.
     """
-    for folder in (root, root / "segments", root / "blobs"):
-        make_folder(folder)
-    LocalStream.create(root / STREAM_FILE, identity).close()
-    engine = sqlite_engine(root / SQL_FILE)
-    try:
-        with _foreign_file(root), writing(engine) as connection:
-            _refuse_newer(root, _revision(connection))
-            _upgrade(connection)
-            _first_rows(connection, identity, created)
-    finally:
-        engine.dispose()
-    return open_ledger(root)
-
-
-def open_ledger(root: Path) -> Ledger:
-    """The ledger in folder `root`; UserError when there is none, or another version of lapledger must open it."""
-    path = root / SQL_FILE
-    if not path.is_file():
-        raise UserError(f"there is no ledger in {root}; make one with `lap ledger init`")
-    engine = sqlite_engine(path)
-    try:
-        with _foreign_file(root), reading(engine) as connection:
-            _check_revision(root, _revision(connection))
-            identity = _identity(root, connection)
-    except BaseException:
-        engine.dispose()
-        raise
-    return Ledger(root, identity, engine, Blobs(root / "blobs"), Segments(root / "segments"))
+    location = location_of(place)
+    with making(location, identity) as (connection, fresh):
+        if not fresh and holds_nothing(connection):
+            raise _unfinished(location)
+        _first_rows(connection, identity, created)
+    return open_ledger(location)
 
 
 @contextmanager
-def _foreign_file(root: Path) -> Iterator[None]:
+def making(location: Location, stream_identity: str) -> Iterator[tuple[Connection, bool]]:
+    """A transaction in a location's database, its tables made or upgraded, and whether they were made by it.
+
+    Folders and stream are made before. No other process makes or upgrades tables meanwhile.
+    """
+    make_folder(location.root)
+    if not location.store:
+        for name in ("segments", "blobs"):
+            make_folder(location.root / name)
+    if location.kafka is None:
+        LocalStream.create(location.root / STREAM_FILE, stream_identity).close()
+    else:
+        KafkaStream.create(location.kafka)
+    engine = open_engine(location.sql_url)
+    try:
+        with _foreign_file(location), writing(engine) as connection:
+            check_encoding(connection)
+            alone(connection, "upgrade")
+            revision = _revision(connection)
+            _refuse_newer(location, revision)
+            _upgrade(connection)
+            yield connection, revision is None
+    finally:
+        engine.dispose()
+
+
+def holds_nothing(connection: Connection) -> bool:
+    """True when there are tables without a ledger: a copy into them did not end."""
+    counts = "SELECT (SELECT count(*) FROM ledger) + (SELECT count(*) FROM stream_position)"
+    return int(connection.execute(text(counts)).scalar_one()) == 0
+
+
+def _unfinished(location: Location) -> UserError:
+    return UserError(
+        f"a copy into {location} did not end, there is no ledger yet; run the same `lap ledger copy`, `backup` or"
+        " `restore` again, it goes on"
+    )
+
+
+def open_ledger(place: Place) -> Ledger:
+    """The ledger at a place; UserError when there is none, or another version of lapledger must open it."""
+    location = location_of(place)
+    if not location.sql and not (location.root / SQL_FILE).is_file():
+        raise UserError(f"there is no ledger in {location}; make one with `lap ledger init`")
+    engine = open_engine(location.sql_url)
+    try:
+        with _foreign_file(location), reading(engine) as connection:
+            _check_revision(location, _revision(connection))
+            identity = _identity(location, connection)
+        blobs, segments = open_files(location)
+    except BaseException:
+        engine.dispose()
+        raise
+    return Ledger(location, identity, engine, blobs, segments)
+
+
+def open_stream(location: Location) -> LocalStream | KafkaStream:
+    """The stream at a location, opened; close it when done."""
+    if location.kafka is not None:
+        return KafkaStream(location.kafka)
+    return LocalStream(location.root / STREAM_FILE, location.reserve_bytes)
+
+
+def open_files(location: Location) -> tuple[Blobs, Segments]:
+    """The stores of blobs and segments at a location."""
+    return Blobs(_files(location, "blobs")), Segments(_files(location, "segments"))
+
+
+def _files(location: Location, name: str) -> Files:
+    if location.store:
+        scratch = location.root / "scratch"
+        return S3Files(location.store, name, scratch=scratch, reserve_bytes=location.reserve_bytes)
+    return LocalFiles(location.root / name, location.reserve_bytes)
+
+
+@contextmanager
+def _foreign_file(location: Location) -> Iterator[None]:
     try:
         yield
     except Exception as error:
         cause = error.__cause__
         if isinstance(cause, DatabaseError) and "not a database" in str(cause.orig):
-            raise UserError(f"{root / SQL_FILE} is no database; choose another folder or restore the file") from error
+            raise UserError(
+                f"{location.root / SQL_FILE} is no database; choose another folder or restore the file"
+            ) from error
         raise
 
 
-def _identity(root: Path, connection: Connection) -> str:
-    """The one word the ledger was made with; Fault when its row was lost or doubled."""
+def _identity(location: Location, connection: Connection) -> str:
+    """The word the ledger was made with; UserError when a copy did not end, Fault when its row was lost or doubled."""
+    if holds_nothing(connection):
+        raise _unfinished(location)
     words = connection.execute(text("SELECT identity FROM ledger")).scalars().all()
     if len(words) != 1:
-        raise Fault(f"the ledger in {root} names itself {len(words)} times; restore it from a copy")
+        raise Fault(f"the ledger in {location} names itself {len(words)} times; restore it from a copy")
     return str(words[0])
 
 
@@ -133,21 +198,22 @@ def _revision(connection: Connection) -> str | None:
     return None if revision is None else str(revision)
 
 
-def _check_revision(root: Path, revision: str | None) -> None:
+def _check_revision(location: Location, revision: str | None) -> None:
     if revision is None:
-        raise UserError(f"there is no ledger in {root}; make one with `lap ledger init`")
-    _refuse_newer(root, revision)
+        raise UserError(f"there is no ledger in {location}; make one with `lap ledger init`")
+    _refuse_newer(location, revision)
     if revision < SCHEMA_REVISION:
         raise UserError(
-            f"the ledger in {root} has the older schema {revision}; `lap ledger init` upgrades it to {SCHEMA_REVISION}"
+            f"the ledger in {location} has the older schema {revision};"
+            f" `lap ledger init` upgrades it to {SCHEMA_REVISION}"
         )
 
 
-def _refuse_newer(root: Path, revision: str | None) -> None:
+def _refuse_newer(location: Location, revision: str | None) -> None:
     if revision is not None and revision > SCHEMA_REVISION:
         raise UserError(
-            f"the ledger in {root} was made by a newer lapledger (schema {revision}, this one knows {SCHEMA_REVISION});"
-            " upgrade lapledger"
+            f"the ledger in {location} was made by a newer lapledger (schema {revision}, this one knows"
+            f" {SCHEMA_REVISION}); upgrade lapledger"
         )
 
 
@@ -172,11 +238,14 @@ def _first_rows(connection: Connection, identity: str, created: str) -> None:
         {"identity": identity, "created": created},
     )
     kept = str(connection.execute(text("SELECT identity FROM ledger")).scalar_one())
+    known = {tuple(row) for row in connection.execute(text("SELECT stream, partition FROM stream_position"))}
     places = [(name, partition) for name, count in PARTITIONS.items() for partition in range(count)]
-    connection.execute(
-        text(
-            "INSERT INTO stream_position (stream, partition, identity, next_position, admissions, head, duplicates,"
-            " lease_epoch) VALUES (:stream, :partition, '', 0, 0, :head, 0, 0) ON CONFLICT DO NOTHING"
-        ),
-        [{"stream": s, "partition": p, "head": first_head(kept, s, p)} for s, p in places],
-    )
+    for stream, partition in places:
+        if (stream, partition) not in known:
+            connection.execute(
+                text(
+                    "INSERT INTO stream_position (stream, partition, identity, next_position, admissions, head,"
+                    " duplicates, lease_epoch) VALUES (:stream, :partition, '', 0, 0, :head, 0, 0)"
+                ),
+                {"stream": stream, "partition": partition, "head": first_head(kept, stream, partition)},
+            )

@@ -1,14 +1,16 @@
-"""Sealed segments: immutable Parquet files of one event type, each with a canonical JSON manifest, in one local folder.
+"""Sealed segments: immutable Parquet objects of one event type, each with a canonical JSON manifest beside it.
 
-Files only: which segments count is decided by the SQL rows, and the sealer writes those.
+Objects only: which segments count is decided by the SQL rows, and the sealer writes those.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,18 +18,30 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import rfc8785
 
+from ledger.crashes import reached
 from ledger.errors import Fault
 from ledger.events import EventType
 from ledger.store.cuts import Cut
-from ledger.store.files import make_folder, place, sync_folder, temporary, translated, write_once
+from ledger.store.encodings import writer_options
+from ledger.store.files import translated
+from ledger.store.objects import (
+    Files,
+    Stored,
+    copy_object,
+    digest_of,
+    listing,
+    read_object,
+    remove,
+    size_of,
+    stored_errors,
+    stored_fault,
+)
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 PLACE = ("_stream", "_partition", "_admission", "_row")
 """Columns that say where an event lies: stream, partition and admission of its frame, and its row in it."""
-
-FRAME_COLUMNS = tuple(
-    "stream partition admission key epoch sequence previous digest rows source_offset".split()  # noqa: SIM905  # one line
-)
-"""What a manifest keeps of each frame, in this order."""
 
 _PLACE_FIELDS = [
     pa.field("_stream", pa.string(), nullable=False),
@@ -90,51 +104,118 @@ class Segment:
 
 
 class Segments:
-    """Segment and manifest files below one folder, each named by the SHA-256 of its bytes."""
+    """Segments and manifests among the objects of a store, each named by the SHA-256 of its bytes."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, files: Files) -> None:
+        self._files = files
 
-    def path(self, name: str, version: int, digest: str) -> Path:
-        """Where the segment of an event type with this digest lies."""
-        return self.folder / f"{name}.v{version}" / f"{digest}.parquet"
+    def name(self, segment: Segment) -> str:
+        """The name of a segment's object."""
+        return _name(segment.type, segment.version, f"{segment.name}.parquet")
 
-    def manifest_path(self, name: str, version: int, digest: str) -> Path:
-        """Where the manifest with this digest lies: beside its segment."""
-        return self.folder / f"{name}.v{version}" / f"{digest}.json"
+    def manifest_name(self, segment: Segment) -> str:
+        """The name of the object that holds a segment's manifest."""
+        return _name(segment.type, segment.version, f"{segment.manifest}.json")
+
+    def where(self, name: str) -> str:
+        """How messages name the place of an object."""
+        return f"{self._files.where}/{name}"
 
     def write(self, declared: EventType, groups: Iterable[pa.Table]) -> tuple[str, int]:
         """Stores tables as one segment, a row group each; its digest and bytes. Durable once `settle` returns."""
-        folder = self.folder / f"{declared.name}.v{declared.version}"
-        make_folder(folder)
-        with temporary(folder) as part:
-            with translated(part), _writer(part, placed_schema(declared)) as writer:
-                for group in groups:
-                    writer.write_table(group, row_group_size=max(group.num_rows, 1))
+        with self._files.part() as part:
+            with translated(part):
+                _fill(part, placed_schema(declared), groups)
             digest, size = file_digest(part), part.stat().st_size
-            path = self.path(declared.name, declared.version, digest)
-            if not path.exists() or file_digest(path) != digest:  # a leftover may have been damaged since
-                place(part, path)
+            reached("segment.written")
+            name = _name(declared.name, declared.version, f"{digest}.parquet")
+            if size_of(self._files, name) == size and self.digest(name) != digest:
+                self.remove(name)  # a leftover that was damaged since
+            self._files.put([(name, part)])
+            reached("segment.placed")
         return digest, size
 
     def write_manifest(self, name: str, version: int, manifest: dict[str, Any]) -> str:
         """Stores a manifest in canonical form (RFC 8785); its digest. Durable once `settle` returns."""
         data = rfc8785.dumps(manifest)
         digest = hashlib.sha256(data).hexdigest()
-        write_once(self.manifest_path(name, version, digest), data)
+        self._files.put([(_name(name, version, f"{digest}.json"), data)])
         return digest
 
     def settle(self, name: str, version: int) -> None:
-        """Returns when the names of an event type's files are durable."""
-        sync_folder(self.folder / f"{name}.v{version}")
+        """Returns when the names of an event type's objects are durable."""
+        self._files.settle([_name(name, version, "")])
 
     def read(self, segment: Segment, columns: Sequence[str], condition: pc.Expression | None) -> pa.Table:
-        """The rows of a segment that meet a condition, in their order; Fault when the file is missing or broken."""
-        path = self.path(segment.type, segment.version, segment.name)
+        """The rows of a segment that meet a condition, in their order; Fault when it is missing or broken."""
+        with stored_errors(f"segment {self.where(self.name(segment))}"):
+            root = self._files.filesystem
+            name = self.name(segment)
+            return pq.read_table(name, columns=list(columns), filters=condition, filesystem=root, partitioning=None)
+
+    def dataset(self, declared: EventType, segments: Sequence[Segment]) -> "ds.Dataset":
+        """All rows of segments of one event type, read as they are asked for: only the columns and row groups needed.
+
+        Scan it within `scanning`, which tells of missing and broken segments in one line.
+        """
+        import pyarrow.dataset as ds  # slow to load, and writers need none
+
+        form = ds.ParquetFileFormat(default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=True))
+        root = self._files.filesystem
+        parts = [form.make_fragment(self.name(segment), root, file_size=segment.bytes) for segment in segments]
+        return ds.FileSystemDataset(parts, placed_schema(declared), form, root)
+
+    @contextmanager
+    def scanning(self, segments: Iterable[Segment]) -> Iterator[None]:
+        """Turns a failed scan of these segments into a Fault that names the first one that cannot be opened."""
         try:
-            return pq.read_table(path, columns=list(columns), filters=condition, partitioning=None)
-        except (pa.ArrowException, OSError) as error:
-            raise Fault(f"segment {path} cannot be read; run `lap verify`, restore it from a copy") from error
+            yield
+        except (OSError, pa.ArrowException) as error:
+            self.check_opens(segments)
+            raise stored_fault(error, f"a segment in {self._files.where}") from error
+
+    def check_opens(self, segments: Iterable[Segment]) -> None:
+        """Fault when one of these segments is missing or no Parquet."""
+        for segment in segments:
+            self.open(segment).close()
+
+    def open(self, segment: Segment, *, words: Sequence[str] = ()) -> pq.ParquetFile:
+        """A segment's file for reading row groups, columns of `words` as dictionaries; close it.
+
+        Fault when it is missing or no Parquet.
+        """
+        name = self.name(segment)
+        with stored_errors(f"segment {self.where(name)}"):
+            return pq.ParquetFile(name, filesystem=self._files.filesystem, read_dictionary=list(words))
+
+    def manifest(self, segment: Segment) -> bytes:
+        """A segment's manifest as it is stored; Fault when it is missing. Only `is_whole` checks its digest."""
+        return read_object(self._files, self.manifest_name(segment), "manifest")
+
+    def is_whole(self, segment: Segment) -> bool:
+        """True when segment and manifest have the bytes that gave their names; Fault when one cannot be read."""
+        manifest = digest_of(self._files, self.manifest_name(segment), "manifest")
+        return manifest == segment.manifest and self.digest(self.name(segment)) == segment.name
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of an object's bytes as 64 hex digits; Fault when it cannot be read."""
+        return digest_of(self._files, name, "segment")
+
+    def copy_from(self, other: "Segments", name: str, digest: str) -> int:
+        """Bytes of an object that was copied from another store; Fault when they do not give the digest."""
+        return copy_object(other._files, self._files, name, digest)
+
+    def listing(self) -> list[Stored]:
+        """All objects of the store, those that no segment names too, sorted by name."""
+        return listing(self._files)
+
+    def remove(self, name: str) -> None:
+        """Removes an object of the listing."""
+        remove(self._files, name)
+
+
+def _name(kind: str, version: int, file: str) -> str:
+    return f"{kind}.v{version}/{file}"
 
 
 def file_digest(path: Path) -> str:
@@ -146,5 +227,11 @@ def file_digest(path: Path) -> str:
         raise Fault(f"cannot read {path}: {error.strerror}; check the disk") from error
 
 
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, use_compliant_nested_type=False)
+def _fill(path: Path, schema: pa.Schema, groups: Iterable[pa.Table]) -> None:
+    """Writes a Parquet file, encoded as suits its first row group."""
+    rest = iter(groups)
+    first = next(rest, schema.empty_table())
+    with pq.ParquetWriter(path, schema, use_compliant_nested_type=False, **writer_options(first)) as writer:
+        for group in chain([first], rest):
+            if group.num_rows:
+                writer.write_table(group, row_group_size=group.num_rows)

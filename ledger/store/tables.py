@@ -18,7 +18,10 @@ class LedgerRow(SQLModel, table=True):
 
 
 class PositionRow(SQLModel, table=True):
-    """How far one stream partition was admitted."""
+    """How far one stream partition was admitted, and who may admit.
+
+    `moved` counts the admissions that came from another stream, before the ledger was moved to this one.
+    """
 
     __tablename__ = "stream_position"
     stream: str = Field(sa_type=Text, primary_key=True)
@@ -29,6 +32,19 @@ class PositionRow(SQLModel, table=True):
     head: str = Field(sa_type=Text)
     duplicates: int = Field(sa_type=BigInteger)
     lease_epoch: int = Field(sa_type=BigInteger)
+    lease_holder: str = Field(sa_type=Text, sa_column_kwargs={"server_default": ""})
+    lease_until: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+    moved: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+
+
+class LeaseRow(SQLModel, table=True):
+    """Who may do a thing that one process does at a time, until when (milliseconds), and how often it changed hands."""
+
+    __tablename__ = "lease"
+    name: str = Field(sa_type=Text, primary_key=True)
+    epoch: int = Field(sa_type=BigInteger)
+    holder: str = Field(sa_type=Text)
+    until: int = Field(sa_type=BigInteger)
 
 
 class FrameRow(SQLModel, table=True):
@@ -89,6 +105,29 @@ class SegmentRow(SQLModel, table=True):
     admissions: str = Field(sa_type=Text)
 
 
+class SegmentRangeRow(SQLModel, table=True):
+    """The admissions (first to last, of the segment's type) that a segment holds of one partition."""
+
+    __tablename__ = "segment_range"
+    __table_args__ = (Index("segment_range_place", "type", "version", "stream", "partition", "last"),)
+    ordinal: int = Field(sa_type=BigInteger, primary_key=True)
+    stream: str = Field(sa_type=Text, primary_key=True)
+    partition: int = Field(primary_key=True)
+    type: str = Field(sa_type=Text)
+    version: int
+    first: int = Field(sa_type=BigInteger)
+    last: int = Field(sa_type=BigInteger)
+
+
+class SupersessionRow(SQLModel, table=True):
+    """A segment whose frames lie in a compacted one now; its file may be removed after a grace period."""
+
+    __tablename__ = "supersession"
+    ordinal: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    by: int = Field(sa_type=BigInteger)
+    since: int = Field(sa_type=BigInteger)
+
+
 class QuarantineRow(SQLModel, table=True):
     """A record that was not admitted, kept whole with its reason."""
 
@@ -101,4 +140,13 @@ class QuarantineRow(SQLModel, table=True):
     message: str = Field(sa_type=Text)
     headers: str = Field(sa_type=Text)
     payload: bytes = Field(sa_type=LargeBinary)
+    seen: str = Field(sa_type=Text)
+
+
+class QuarantineRetryRow(SQLModel, table=True):
+    """A quarantined record that a retry admitted, with its new admission number."""
+
+    __tablename__ = "quarantine_retry"
+    id: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    admission: int = Field(sa_type=BigInteger)
     seen: str = Field(sa_type=Text)

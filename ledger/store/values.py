@@ -7,19 +7,26 @@ ever. Columns whose name ends in `_blob` or `_digest` hold a SHA-256, and floats
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.digests import blob_digest, work_id
+from ledger.digests import blob_digest, fixed, work_id
 from ledger.errors import UserError
+from ledger.events import EVENTS
 from ledger.events.executions import OUTCOMES
+from ledger.forms import occurring, strings
 from ledger.frames import Frame, FrameError
+from ledger.octets import HEX
 from ledger.store.cuts import Cut
 
 LONGEST_NS = 2**60
 """Durations stay below this (36 years), so that arithmetic on ranks never overflows."""
 
+_MANY = 100  # words from which on Arrow is faster
+_UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 _DIGEST = r"\A[0-9a-f]{64}\z"
 _UNBOUNDED = ("loss", "a", "b_ns")  # a loss may diverge, and a fit that found no line says so: `_calibration` looks
 
@@ -28,73 +35,95 @@ def check_values(frame: Frame) -> None:
     """Returns when the frame's values can be used; FrameError `bad-value` says which cannot."""
     own = _CHECKS.get(frame.declared.name)
     for check in (_digests, _finite) if own is None else (_digests, _finite, own):
-        for complaint in check(frame.batch):
+        for complaint in check(frame):
             raise FrameError("bad-value", complaint)
 
 
-def _digests(batch: pa.RecordBatch) -> Iterator[str]:
-    for name in batch.schema.names:
-        if name.endswith(("_blob", "_digest")):
-            good = pc.fill_null(pc.match_substring_regex(batch[name], _DIGEST), True)
-            for word in batch[name].filter(pc.invert(good)).to_pylist():
-                yield f"{name} {word[:80]!r} is not a SHA-256 of 64 hex digits"
+@cache
+def _digest_columns(name: str, version: int) -> tuple[str, ...]:
+    return tuple(column for column in EVENTS[name, version].schema.names if column.endswith(("_blob", "_digest")))
 
 
-def _finite(batch: pa.RecordBatch) -> Iterator[str]:
-    for field in batch.schema:
-        if pa.types.is_floating(field.type) and field.name not in _UNBOUNDED:
-            good = pc.fill_null(pc.is_finite(batch[field.name]), True)
-            for value in batch[field.name].filter(pc.invert(good)).to_pylist():
-                yield f"{field.name} {value!r} is not finite"
+@cache
+def _finite_columns(name: str, version: int) -> tuple[str, ...]:
+    schema = EVENTS[name, version].schema
+    return tuple(f.name for f in schema if pa.types.is_floating(f.type) and f.name not in _UNBOUNDED)
 
 
-def _within(batch: pa.RecordBatch, low: int, high: int, *names: str) -> Iterator[str]:
+def _digests(frame: Frame) -> Iterator[str]:
+    for name in _digest_columns(frame.declared.name, frame.declared.version):
+        column = frame.packed[name]
+        if column.type == pa.binary(HEX // 2):
+            continue  # told as octets: each is a digest
+        words = occurring(column).drop_null()
+        good = pc.match_substring_regex(words, _DIGEST)
+        for word in words.filter(pc.invert(good)).to_pylist():
+            yield f"{name} {word[:80]!r} is not a SHA-256 of 64 hex digits"
+
+
+def _finite(frame: Frame) -> Iterator[str]:
+    for name in _finite_columns(frame.declared.name, frame.declared.version):
+        values = fixed(frame.packed[name])
+        for value in values[~np.isfinite(values)].tolist():
+            yield f"{name} {value!r} is not finite"
+
+
+def _within(frame: Frame, high: int, *names: str) -> Iterator[str]:
+    """All values lie in [0, high); a negative one is huge when its bits are read without a sign."""
     for name in names:
-        bounds = pc.min_max(batch[name]).as_py()
-        if bounds["min"] is not None and not (low <= bounds["min"] and bounds["max"] < high):
-            yield f"{name} must lie in [{low}, {high}), found {bounds['min']} .. {bounds['max']}"
+        values = fixed(frame.packed[name])
+        if int(values.view(_UNSIGNED[values.dtype]).max()) >= min(high, 1 << (8 * values.itemsize - 1)):
+            yield f"{name} must lie in [0, {high}), found {values.min()} .. {values.max()}"
 
 
-def _of_problem(batch: pa.RecordBatch, *names: str) -> Iterator[str]:
-    """Programs and tests carry their problem's id, so that all facts of a work share its partition."""
+def _of_problem(frame: Frame, *names: str) -> Iterator[str]:
+    """Programs and tests carry their problem's id, the frame's key, so that all facts of a work share its partition."""
+    prefix = f"{frame.key}/"
     for name in names:
-        for problem, value in zip(batch["problem_id"].to_pylist(), batch[name].to_pylist(), strict=True):
-            if not value.startswith(f"{problem}/"):
-                yield f"{name} {value!r} is not of problem {problem!r}"
+        for value in _not_beginning(occurring(frame.packed[name]), prefix):
+            yield f"{name} {value!r} is not of problem {frame.key!r}"
 
 
-def _timing(batch: pa.RecordBatch) -> Iterator[str]:
+def _not_beginning(words: pa.StringArray, prefix: str) -> list[str]:
+    if len(words) > _MANY:
+        words = words.filter(pc.invert(pc.starts_with(words, prefix)))
+    return [word for word in words.to_pylist() if not word.startswith(prefix)]
+
+
+def _timing(frame: Frame) -> Iterator[str]:
     durations = ("wall_ns", "user_ns", "system_ns", "judged_limit_ns", "hard_limit_ns", "startup_ns", "offset_ns")
-    yield from _within(batch, 0, LONGEST_NS, *durations)
-    yield from _within(batch, 0, 2**31, "repetition", "block")
-    yield from _of_problem(batch, "program_id", "test_id")
+    yield from _within(frame, LONGEST_NS, *durations)
+    yield from _within(frame, 2**31, "repetition", "block")
+    yield from _of_problem(frame, "program_id", "test_id")
 
 
-def _finished(batch: pa.RecordBatch) -> Iterator[str]:
-    for outcome in batch["outcome"].to_pylist():
+def _finished(frame: Frame) -> Iterator[str]:
+    for outcome in occurring(frame.packed["outcome"]).to_pylist():
         if outcome not in OUTCOMES:
             yield f"outcome {outcome!r} is none of {', '.join(OUTCOMES)}"
-    yield from _within(batch, 0, 2**31, "timings", "block")
-    yield from _of_problem(batch, "program_id", "test_id")
-    columns = (batch[name].to_pylist() for name in ("work_id", "campaign_id", "program_id", "test_id", "block"))
-    for work, *parts in zip(*columns, strict=True):
-        if work != work_id(*parts):
+    yield from _within(frame, 2**31, "timings", "block")
+    yield from _of_problem(frame, "program_id", "test_id")
+    columns = (strings(frame.packed[name]).to_pylist() for name in ("work_id", "campaign_id", "program_id", "test_id"))
+    for work, campaign, program, test, block in zip(*columns, fixed(frame.packed["block"]).tolist(), strict=True):
+        if work != work_id(campaign, program, test, block):
             yield f"work {work!r} is not the work of its campaign, program, test and block"
 
 
-def _reward(batch: pa.RecordBatch) -> Iterator[str]:
-    yield from _of_problem(batch, "program_id")
-    yield from _within(batch, 0, 2**62, "q_denominator", "pool_size")
-    for value, cut in zip(batch["value"].to_pylist(), batch["cut"].to_pylist(), strict=True):
-        if not -1 <= value <= 1:
-            yield f"value {value!r} is not in [-1, 1]"
+def _reward(frame: Frame) -> Iterator[str]:
+    yield from _of_problem(frame, "program_id")
+    yield from _within(frame, 2**62, "q_denominator", "pool_size")
+    values = fixed(frame.packed["value"])
+    for value in values[~((values >= -1) & (values <= 1))].tolist():
+        yield f"value {value!r} is not in [-1, 1]"
+    for cut in occurring(frame.packed["cut"]).to_pylist():
         try:
             Cut.parse(cut)
         except UserError as error:
             yield str(error)
 
 
-def _criterion(batch: pa.RecordBatch) -> Iterator[str]:
+def _criterion(frame: Frame) -> Iterator[str]:
+    batch = frame.batch
     for named, canonical in zip(batch["criterion_hash"].to_pylist(), batch["canonical"].to_pylist(), strict=True):
         if blob_digest(canonical.encode()) != named:
             yield f"criterion {named[:12]!r}: its text gives another hash"
@@ -106,13 +135,14 @@ def _criterion(batch: pa.RecordBatch) -> Iterator[str]:
             yield f"criterion {named[:12]!r}: its text is no JSON object"
 
 
-def _calibration(batch: pa.RecordBatch) -> Iterator[str]:
+def _calibration(frame: Frame) -> Iterator[str]:
+    batch = frame.batch
     for refused, *line in zip(*(batch[name].to_pylist() for name in ("refused", "a", "b_ns")), strict=True):
         if not refused and not all(map(math.isfinite, line)):
             yield f"a and b_ns of a usable calibration must be finite, found {line[0]!r} and {line[1]!r}"
 
 
-_CHECKS: Mapping[str, Callable[[pa.RecordBatch], Iterator[str]]] = {
+_CHECKS: Mapping[str, Callable[[Frame], Iterator[str]]] = {
     "timing.measured": _timing,
     "execution.finished": _finished,
     "reward.assigned": _reward,

@@ -21,21 +21,66 @@ class Stored:
     record: Record
 
 
+def record_bytes(record: Record) -> int:
+    """The size of a record: its payload with the names and words of its headers, in bytes."""
+    words = sum(len(word.encode(errors="surrogatepass")) for pair in record.headers.items() for word in pair)
+    return len(record.payload) + words
+
+
+class Group(Protocol):
+    """A process among those of one name that divide partitions among themselves: who tries, never who may."""
+
+    def assigned(self, wait_seconds: float) -> frozenset[tuple[str, int]]:
+        """What this process should try now, as (stream, partition).
+
+        Comes back when that changes or records arrive there, at the latest after `wait_seconds`. A call at least every
+        few minutes keeps the membership.
+        """
+        ...
+
+    def leave(self) -> None:
+        """Hands everything to the others, now."""
+        ...
+
+
 class Stream(Protocol):
     """Durable, ordered partitions of records. Every implementation passes one shared contract suite."""
+
+    @property
+    def max_record_bytes(self) -> int:
+        """The largest record that can be appended, as `record_bytes` counts."""
+        ...
 
     def identity(self, stream: str) -> str:
         """A word that changes when the stream was made anew, so that positions in an older one are refused."""
         ...
 
     def append(self, stream: str, partition: int, records: Sequence[Record]) -> None:
-        """Returns when all records are durable, in this order; on an error none, or a prefix, may have been stored."""
+        """Returns when all records are durable, in this order; on an error none, or a prefix, may have been stored.
+
+        Fault when one is larger than `max_record_bytes`; then none was.
+        """
         ...
 
     def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
-        """Up to `limit` records from `position` on, in order; empty at the end."""
+        """Up to `limit` records from `position` on, in order; empty at the end.
+
+        Fault when the position is not between the first kept record and the end: nothing is ever skipped.
+        """
         ...
 
     def ends(self) -> Mapping[tuple[str, int], Position]:
         """For every partition the position after its last record."""
+        ...
+
+    def trim(self, stream: str, partition: int, position: Position) -> None:
+        """Records before `position` may be forgotten; Fault when it lies beyond the end."""
+        ...
+
+    def join(self, group: str, streams: Sequence[str], member: str) -> Group:
+        """This process as a member of a group for these streams; no two live ones have the same `member`."""
+        ...
+
+    def close(self) -> None:
+        """Releases connections and files; the stream is not used again."""
         ...

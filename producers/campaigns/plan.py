@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from ledger.digests import sha256_words, work_id
 from ledger.errors import UserError
-from ledger.events import CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
+from ledger.events import LANES, CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 REFERENCE_RULE = "every human program labelled accepted"
@@ -71,6 +71,7 @@ def make_plan(
             test_id=test,
             block=0,
             place=place,
+            lane=str(place % LANES),
         )
         for place, (problem, program, test) in enumerate(works)
     )

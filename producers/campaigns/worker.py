@@ -1,6 +1,7 @@
 """A sandbox worker: slots that take works in shuffled order, run them, and make each outcome durable before the next.
 
-An attempt is on the stream before its slot takes other work, so a kill loses at most one running attempt a slot.
+An attempt is on the stream before its slot takes other work, so a kill loses at most one running attempt a slot. What a
+worker has done it never does again, however late the ledger learns of it.
 """
 
 import threading
@@ -69,24 +70,47 @@ class Progress:
 class Worker:
     """Runs works in `bench.slots` threads until none is left, `stop` is called, or the sandbox keeps failing."""
 
-    def __init__(self, bench: Bench, producer: Producer, requests: Sequence[ExecutionRequested]) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        producer: Producer,
+        requests: Sequence[ExecutionRequested] = (),
+        *,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`ready` is called before each work and returns when there is room for its outcome."""
         self._bench = bench
+        self._ready = ready
         self._producer = producer
         self._queue = deque(requests)
         self._tries: dict[str, int] = {}
+        self._settled: set[str] = set()
+        self._running: set[str] = set()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._start_ns = bench.monotonic_ns()
         self._busy = 0
         self._faults_in_a_row = 0
-        self._threads = [threading.Thread(target=self._slot, args=(slot,), daemon=True) for slot in range(bench.slots)]
+        self._threads: dict[int, threading.Thread] = {}
         self.progress = Progress()
         self.failure: BaseException | None = None
 
     def start(self) -> None:
-        """Starts the slots and returns."""
-        for thread in self._threads:
-            thread.start()
+        """Starts the slots that do not run and returns."""
+        for slot in range(self._bench.slots):
+            if slot not in self._threads or not self._threads[slot].is_alive():
+                self._threads[slot] = threading.Thread(target=self._slot, args=(slot,), daemon=True)
+                self._threads[slot].start()
+
+    def offer(self, requests: Sequence[ExecutionRequested]) -> int:
+        """Puts these works in the place of those that wait, without what is done, given up or under way here.
+
+        How many wait then.
+        """
+        with self._lock:
+            known = self._settled | self._running
+            self._queue = deque(request for request in requests if request.work_id not in known)
+            return len(self._queue)
 
     def stop(self) -> None:
         """Lets running attempts finish and takes no further work."""
@@ -94,13 +118,18 @@ class Worker:
 
     def wait(self, seconds: float) -> bool:
         """Waits up to `seconds`; True when all slots have ended."""
-        for thread in self._threads:
-            thread.join(seconds / len(self._threads))
-        return not any(thread.is_alive() for thread in self._threads)
+        threads = list(self._threads.values())
+        for thread in threads:
+            thread.join(seconds / len(threads))
+        return not any(thread.is_alive() for thread in threads)
 
     def _slot(self, slot: int) -> None:
         try:
-            while not self._stop.is_set() and (request := self._take()) is not None:
+            while not self._stop.is_set():
+                self._ready()
+                request = self._take()
+                if request is None:
+                    break
                 self._attempt(request, slot)
         except BaseException as error:  # noqa: BLE001  (handed to the main thread, which raises it)
             self.failure = self.failure or error
@@ -111,7 +140,9 @@ class Worker:
             if not self._queue:
                 return None
             self._busy += 1
-            return self._queue.popleft()
+            request = self._queue.popleft()
+            self._running.add(request.work_id)
+            return request
 
     def _attempt(self, request: ExecutionRequested, slot: int) -> None:
         bench = self._bench
@@ -130,14 +161,15 @@ class Worker:
         with self._lock:
             self._busy -= 1
             self._producer.append(events)
+            self._running.discard(request.work_id)
             self._count(request, runs[-1])
 
     def _run(self, request: ExecutionRequested, slot: int) -> Judged:
         bench, material = self._bench, self._bench.material
         output = bench.scratch / f"output-{slot}"
         execution = bench.sandbox.run(
-            bench.blobs.path(material.sources[request.program_id]),
-            bench.blobs.path(material.inputs[request.test_id]),
+            bench.blobs.local(material.sources[request.program_id], bench.scratch),
+            bench.blobs.local(material.inputs[request.test_id], bench.scratch),
             output=output,
             limits=bench.limits,
             slot=slot,
@@ -149,6 +181,7 @@ class Worker:
         outcomes = self.progress.outcomes
         outcomes[last.outcome] = outcomes.get(last.outcome, 0) + 1
         if last.outcome != "sandbox_fault":
+            self._settled.add(request.work_id)
             self.progress.finished += 1
             self._faults_in_a_row = 0
             return
@@ -159,3 +192,5 @@ class Worker:
         self._tries[request.work_id] = self._tries.get(request.work_id, 0) + 1
         if self._tries[request.work_id] < MAX_FAULTS_PER_WORK:
             self._queue.append(request)
+        else:
+            self._settled.add(request.work_id)

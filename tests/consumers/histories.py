@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ledger.digests import blob_digest, rows_digest, sha256, work_id
 from ledger.events import (
+    LANES,
     CampaignOpened,
     Event,
     ExecutionFinished,
@@ -131,6 +132,7 @@ def requests(campaign: Campaign) -> Iterator[ExecutionRequested]:
             test_id=test,
             block=0,
             place=place,
+            lane=str(place % LANES),
         )
 
 

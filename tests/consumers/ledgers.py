@@ -1,11 +1,24 @@
-"""Ledgers that hold whole campaigns, made through the real path: producer, local stream, sink."""
+"""Ledgers that hold whole campaigns or many small facts, made through the real path: producer, local stream, sink."""
 
-from collections.abc import Iterable
+import json
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
-from consumers.sink import drain
-from ledger.events import Event
-from ledger.store.opened import Ledger, create_ledger
+import pyarrow as pa
+from sqlalchemy import text
+
+from consumers.sink import Drained, drain
+from ledger.crashes import arm
+from ledger.events import EVENTS, Event, FilterDecided
+from ledger.frames import Record
+from ledger.store.engine import reading, writing
+from ledger.store.location import Location
+from ledger.store.opened import Ledger, create_ledger, open_ledger
+from ledger.store.reader import events
 from ledger.streams.producer import Producer
 
 
@@ -16,13 +29,115 @@ def ledger_with(root: Path, *parts: Iterable[Event]) -> Ledger:
     return ledger
 
 
-def append(ledger: Ledger, epoch: str, *parts: Iterable[Event]) -> None:
-    """Appends and admits the facts of every part under one producer epoch."""
-    stream = ledger.stream()
-    try:
+def append(ledger: Ledger, epoch: str, *parts: Iterable[Event]) -> Drained:
+    """Appends the facts of every part under one producer epoch, and what became of them."""
+    put(ledger, epoch, *parts)
+    return admit(ledger)
+
+
+def put(ledger: Ledger, epoch: str, *parts: Iterable[Event]) -> None:
+    """Only appends them."""
+    with closing(ledger.stream()) as stream:
         producer = Producer(stream, epoch, "test", "0")
         for part in parts:
             producer.append(part)
-        drain(ledger, stream)
+
+
+def admit(ledger: Ledger) -> Drained:
+    """Admits what lies on the stream."""
+    with closing(ledger.stream()) as stream:
+        return drain(ledger, stream)
+
+
+@contextmanager
+def older_release(name: str = "filter.decided") -> Iterator[None]:
+    """One that does not know a type of event: it quarantines what it admits meanwhile."""
+    declared = EVENTS.pop((name, 1))
+    try:
+        yield
     finally:
-        stream.close()
+        EVENTS[name, 1] = declared
+
+
+def decision(number: int, problem: str = "p") -> FilterDecided:
+    """A filter decision about test `number` of a problem."""
+    return FilterDecided(
+        problem_id=problem,
+        subject="test",
+        subject_id=str(number),
+        rule="r",
+        campaign_id=None,
+        kept=True,
+        reason="",
+        figure=number / 2,
+    )
+
+
+def feed(ledger: Ledger, epoch: str, count: int = 30, problems: int = 3) -> Drained:
+    """Appends and admits decisions, one frame each, about several problems in turn, in one epoch."""
+    return append(ledger, epoch, *([decision(number, f"p{number % problems}")] for number in range(count)))
+
+
+def put_aside(ledger: Ledger, *payloads: bytes) -> None:
+    """Appends records that cannot be admitted, and admits the rest."""
+    with closing(ledger.stream()) as stream:
+        stream.append("facts", 0, [Record({}, payload) for payload in payloads])
+        drain(ledger, stream)
+
+
+def whole(ledger: Ledger) -> pa.Table:
+    """All decisions at the cut of now."""
+    return events(ledger, "filter.decided", 1, ledger.cut())
+
+
+def rows(ledger: Ledger, query: str) -> list[tuple[Any, ...]]:
+    """What a query finds."""
+    with reading(ledger.engine) as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def tamper(ledger: Ledger, *statements: str) -> None:
+    """Changes what is immutable, as one who has the database can: without its guards."""
+    with writing(ledger.engine) as connection:
+        if connection.dialect.name == "postgresql":
+            for name, table in connection.execute(
+                text("SELECT tgname, tgrelid::regclass FROM pg_trigger WHERE NOT tgisinternal")
+            ).all():
+                connection.execute(text(f"ALTER TABLE {table} DISABLE TRIGGER {name}"))
+        else:
+            triggers = connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
+            for name in triggers:
+                connection.execute(text(f"DROP TRIGGER {name}"))
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def parquet_files(ledger: Ledger, kind: str = "filter.decided.v1") -> list[Path]:
+    """The segments of a type, by name, in its local folder."""
+    return sorted((ledger.root / "segments" / kind).glob("*.parquet"))
+
+
+def manifests(ledger: Ledger) -> list[dict[str, Any]]:
+    """All manifests that count, in the order of their chain."""
+    found = rows(ledger, "SELECT type, version, manifest FROM segment ORDER BY ordinal")
+    folder = ledger.root / "segments"
+    return [json.loads((folder / f"{kind}.v{version}" / f"{name}.json").read_bytes()) for kind, version, name in found]
+
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["ledgers", "consumers.compactor", "consumers.sealer"])
+
+
+def killed_at(place: Location, point: str, work: Callable[[Ledger], object]) -> bool:
+    """Does a test module's work on a ledger in a process that dies at a crash point; false when it ended before."""
+    process = _FORKS.Process(target=_armed, args=(place, point, work))
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
+
+
+def _armed(place: Location, point: str, work: Callable[[Ledger], object]) -> None:
+    ledger = open_ledger(place)
+    arm(point)
+    work(ledger)

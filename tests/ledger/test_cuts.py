@@ -35,7 +35,7 @@ def test_order_is_that_of_every_partition(a: Cut, b: Cut) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "nonsense", "control=1", "control=1,facts=1.2.3,requests=0", "control=1,facts=1.2.3.4.5,requests=0"),
+        *("", "nonsense", "control=1", "control=1,facts=1.2.3.,requests=0", "control=1,facts=1.2.3.4.5,requests=0"),
         *("control=1,facts=1.2.3.-4,requests=0", "control=1,facts=0.0.0.0,requests=0,requests=0", "a=1" * 10_000),
         *("control=1,facts=0.0.0.0,other=0", "control=٣,facts=0.0.0.0,requests=0"),
         "control=99999999999999999999,facts=0.0.0.0,requests=0",
@@ -43,7 +43,7 @@ def test_order_is_that_of_every_partition(a: Cut, b: Cut) -> None:
 )
 def test_nonsense_is_refused_in_one_line_that_shows_the_form(text: str) -> None:
     """Every stream once, each with all its partitions, plain digits."""
-    with pytest.raises(UserError, match=r"in the form control=0,facts=0\.0\.0\.0,requests=0") as caught:
+    with pytest.raises(UserError, match=r"in the form control=0,facts=0,requests=0") as caught:
         Cut.parse(text)
     assert len(str(caught.value)) < 300
     assert "\n" not in str(caught.value)

@@ -54,7 +54,7 @@ def test_a_full_disk_stores_nothing_of_an_append(tmp_path: Path) -> None:
     stream.append("facts", 0, [Record({}, b"kept")])
     stream._connection.execute("PRAGMA max_page_count = 12")
     with pytest.raises(Fault, match="full") as caught:
-        stream.append("facts", 0, [Record({}, bytes(3000))] * 50)
+        stream.append("facts", 0, [Record({}, bytes(30_000))] * 50)
     assert "\n" not in str(caught.value)
     assert [one.record.payload for one in stream.read("facts", 0, 0, 100)] == [b"kept"]
     stream.append("facts", 0, [Record({}, b"small")])

@@ -3,23 +3,33 @@
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from ledger_facts import decision, new_ledger
+from databases import Kind, Server
+from ledger_facts import chain_frames, decision, new_ledger
 from sqlalchemy import text
 from sqlmodel import SQLModel
 
 import ledger.store.tables
 import migrations
+from consumers.compactor import compact
+from consumers.sealer import seal
 from consumers.sink import drain
-from ledger.errors import Fault, UserError
-from ledger.store.engine import reading, writing
+from ledger.errors import Fault, Unavailable, UserError
+from ledger.frames import Record, encode
+from ledger.proof import verify
+from ledger.store.engine import open_engine, reading, writing
+from ledger.store.location import Location
 from ledger.store.opened import SCHEMA_REVISION, Ledger, create_ledger, open_ledger
+from ledger.store.reader import events
 from ledger.streams.local import LocalStream
 from ledger.streams.producer import Producer
 from producers.sandbox.bubblewrap import find_bwrap
@@ -31,7 +41,7 @@ def test_a_fresh_ledger_is_empty_and_bound_to_its_identity(tmp_path: Path) -> No
     """The head differs between ledgers before anything was admitted."""
     one = create_ledger(tmp_path / "one", "first", "now")
     two = create_ledger(tmp_path / "two", "second", "now")
-    assert str(one.cut()) == "control=0,facts=0.0.0.0,requests=0"
+    assert str(one.cut()) == "control=0,facts=0,requests=0"
     assert (one.identity, one.stream().identity("facts")) == ("first", "first")
     assert one.head() != two.head()
 
@@ -159,11 +169,139 @@ def test_a_full_disk_while_writing_is_a_fault_of_one_line(ledger: Ledger) -> Non
         assert connection.execute(text("SELECT count(*) FROM quarantine")).scalar_one() == 0
 
 
-def test_the_migrations_make_exactly_the_declared_tables(ledger: Ledger) -> None:
-    """Alembic's own comparison sees no difference, types and constraints included."""
+def differences(ledger: Ledger) -> list[object]:
+    """What Alembic's own comparison finds between the database and the declared tables."""
     with reading(ledger.engine) as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, SQLModel.metadata) == []
+        return list(compare_metadata(context, SQLModel.metadata))
+
+
+def test_the_migrations_make_exactly_the_declared_tables(both: Ledger) -> None:
+    """Types, keys, indexes and constraints included, in both databases."""
+    assert differences(both) == []
+
+
+OLD_COLUMNS = {
+    "ledger": "identity, created",
+    "stream_position": "stream, partition, identity, next_position, admissions, head, duplicates, lease_epoch",
+    "frame": "*",
+    "tail": "*",
+    "gap": "*",
+    "segment": "*",
+    "quarantine": "stream, partition, source_offset, reason, message, headers, payload, seen",
+}
+
+
+def old_ledger(kind: Kind, ledger: Ledger) -> Location:
+    """A ledger as the first release left it: its revision, its tables, one partition of requests."""
+    place = kind.place("old")
+    shutil.copytree(ledger.root, place.root, ignore=shutil.ignore_patterns("ledger.sqlite*"))
+    engine = open_engine(place.sql_url)
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    with writing(engine) as connection, reading(ledger.engine) as donor:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        for table, columns in OLD_COLUMNS.items():
+            for row in donor.execute(text(f"SELECT {columns} FROM {table}")).mappings():
+                if table != "stream_position" or (row["stream"], row["partition"] > 0) != ("requests", True):
+                    names = ", ".join(f'"{name}"' for name in row)
+                    values = ", ".join(f":{name}" for name in row)
+                    connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), dict(row))
+    engine.dispose()
+    return place
+
+
+def test_a_ledger_of_the_first_release_is_upgraded(kind: Kind, both: Ledger) -> None:
+    """Nothing is lost: the same head, sealed and unsealed frames, ranges of its segments; and work goes on."""
+    frames = [encode(frame) for frame in chain_frames([decision(n) for n in range(7)])]
+    partition = int(frames[0].headers["ce_lappartition"])
+    with closing(both.stream()) as stream:
+        for few in (frames[:2], frames[2:4], [frames[5], Record({}, b"broken")]):
+            seal(both)
+            stream.append("facts", partition, few)
+            drain(both, stream)
+    place = old_ledger(kind, both)
+    with pytest.raises(UserError, match="has the older schema 0001; `lap ledger init` upgrades it to 0002"):
+        open_ledger(place)
+    with closing(create_ledger(place, "unused", "later")) as upgraded:
+        assert (upgraded.identity, upgraded.cut(), upgraded.head()) == (both.identity, both.cut(), both.head())
+        assert differences(upgraded) == []
+        ranges = "SELECT ordinal, stream, partition, type, version, first, last FROM segment_range ORDER BY 1"
+        with reading(upgraded.engine) as connection, reading(both.engine) as donor:
+            found = [tuple(row) for row in connection.execute(text(ranges))]
+            assert found == [tuple(row) for row in donor.execute(text(ranges))]
+            assert [row[5:] for row in found] == [(1, 2), (3, 4)]
+            assert connection.execute(text("SELECT count(*) FROM stream_position")).scalar_one() == 13
+        with pytest.raises(Fault, match="immutable"), writing(upgraded.engine) as connection:
+            connection.execute(text("DELETE FROM frame"))
+        whole = events(both, "filter.decided", 1, both.cut())
+        assert events(upgraded, "filter.decided", 1, upgraded.cut()).equals(whole)
+        seal(upgraded)
+        compact(upgraded, 0)
+        assert events(upgraded, "filter.decided", 1, both.cut()).equals(whole)
+        assert verify(upgraded).problems == ()
+
+
+def test_a_database_that_cannot_keep_every_text_is_refused(postgres_server: Server, tmp_path: Path) -> None:
+    """Before anything is made in it."""
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    place = Location(tmp_path, postgres_server.url.replace("/postgres?", "/latin?"))
+    with pytest.raises(UserError, match=r"is in LATIN1; make another one with `createdb -E UTF8`"):
+        create_ledger(place, "x", "now")
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind_of", "words"),
+    [
+        ("postgresql://u:hush@127.0.0.1:1/x", Unavailable, r"postgresql://127\.0\.0\.1:1/x does not answer"),
+        ("postgresql://u:hush@nowhere.invalid/x?password=hush", Unavailable, "does not answer"),
+        ("postgresql://u:a@hush@127.0.0.1/x", UserError, "has an @ in its password; write it as %40"),
+        ("postgresql://u:hush@127.0.0.1:hush/x", UserError, "no database address"),
+        ("mysql://u:hush@127.0.0.1/x", UserError, "only postgresql:// is supported"),
+        ("hush", UserError, "no database address"),
+    ],
+)
+def test_messages_about_a_database_never_show_its_password(
+    tmp_path: Path, sql: str, kind_of: type[Exception], words: str
+) -> None:
+    """Whatever is wrong with the address or the server."""
+    with pytest.raises(kind_of, match=words) as caught:
+        open_ledger(Location(tmp_path, sql))
+    assert "hush" not in str(caught.value)
+    assert "hush" not in repr(Location(tmp_path, sql))
+
+
+def test_a_server_that_lacks_what_is_asked_for_says_so(postgres_server: Server, tmp_path: Path) -> None:
+    """No such database, no such user, and a database without a ledger."""
+    for url, words in (
+        (postgres_server.url.replace("/postgres?", "/nosuch?"), "does not exist; make it with `createdb -E UTF8`"),
+        (
+            postgres_server.url.replace("postgres@", "nobody@"),
+            'role "nobody" does not exist; correct',
+        ),
+        (postgres_server.database(), "there is no ledger in .*; make one with `lap ledger init`"),
+    ):
+        with pytest.raises(UserError, match=words):
+            open_ledger(Location(tmp_path, url))
+
+
+def test_a_connection_that_died_is_replaced(both: Ledger, kind: Kind) -> None:
+    """PostgreSQL: the next transaction after a lost connection gets a new one; the one that lost it says so."""
+    if not kind.server:
+        return
+    end = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+
+    def lose() -> None:
+        with reading(both.engine) as connection:
+            with psycopg.connect(kind.server.url) as other:
+                other.execute(str(end))
+            connection.execute(text("SELECT 1"))
+
+    with pytest.raises(Unavailable, match="does not answer"):
+        lose()
+    assert both.cut() == both.cut()
 
 
 def test_the_schema_revision_is_the_newest_migration() -> None:

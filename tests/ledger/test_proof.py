@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import re
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,16 +12,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
 from ledger_facts import attempt, decision, sample_events
 from sqlalchemy import text
+from tampering import change, flip, proven, relink, rewrite, segment_of
 
 from consumers.sealer import seal
 from consumers.sink import drain
+from ledger.digests import rows_digest
 from ledger.errors import UserError
 from ledger.events import EVENTS
-from ledger.proof import Proof, Written, verify
+from ledger.packing import packed
+from ledger.proof import Proof, Written, verify, written_now
+from ledger.proof.chains import is_written_head
+from ledger.proof.slices import slice_digests
 from ledger.store.cuts import Cut
-from ledger.store.engine import reading, writing
+from ledger.store.engine import reading
+from ledger.store.heads import ledger_head
 from ledger.store.opened import Ledger
 from ledger.streams.local import LocalStream
 from ledger.streams.producer import Producer
@@ -44,26 +53,6 @@ def _named(program: object, digest: str) -> object:
     return dataclasses.replace(program, source_blob=digest)  # type: ignore[type-var]
 
 
-def change(ledger: Ledger, statement: str, **values: object) -> None:
-    """Alters the database behind the ledger's back."""
-    with writing(ledger.engine) as connection:
-        assert connection.execute(text(statement), values).rowcount > 0
-
-
-def flip(path: Path, at: float = 0.5) -> None:
-    """Alters one byte of a file, `at` a share of its length."""
-    data = bytearray(path.read_bytes())
-    data[int(len(data) * at)] ^= 0x10
-    path.chmod(0o644)
-    path.write_bytes(bytes(data))
-
-
-def segment_of(ledger: Ledger, name: str, suffix: str) -> Path:
-    """The only segment or manifest of a type."""
-    (path,) = (ledger.segments.folder / f"{name}.v1").glob(f"*{suffix}")
-    return path
-
-
 def test_a_sound_ledger_has_no_problem(filled: Ledger) -> None:
     """Its numbers are what was appended, its recomputed head is the stored one, and progress is told to the end."""
     told: list[tuple[str, int, int]] = []
@@ -74,7 +63,7 @@ def test_a_sound_ledger_has_no_problem(filled: Ledger) -> None:
     # 1 epoch, 9 + 1 decisions, 3 + 1 and 2 + 1 events of attempts, 1 program
     assert (proof.events, proof.segments, proof.blobs) == (19, 4, 1)
     parts = {part: total for part, done, total in told if done == total}
-    assert parts == {"blobs": 1, "segments": 4, "tail": proof.frames - _sealed_frames(filled), "chains": 6}
+    assert parts == {"blobs": 1, "segments": 4, "tail": proof.frames - _sealed_frames(filled), "chains": 13}
 
 
 def _sealed_frames(ledger: Ledger) -> int:
@@ -111,42 +100,26 @@ def test_a_rewritten_segment_leads_to_the_frame(filled: Ledger) -> None:
     assert where in altered[0]
 
 
-@pytest.mark.parametrize("kept", [None, 0, 6])
-def test_rows_taken_from_a_segment_with_all_care_are_missed(filled: Ledger, kept: int | None) -> None:
+@pytest.mark.parametrize(("groups", "rows", "frames"), [(None, 0, 0), (0, 0, 0), (1, 6, 6)])
+def test_rows_taken_from_a_segment_with_all_care_are_missed(
+    filled: Ledger, groups: int | None, rows: int, frames: int
+) -> None:
     """Name, bytes, manifest, chain and database all say the new file: without a row group, with an empty one, or
     with the first of two only. What is gone is told and not counted as proven. The runs of one problem in one
     partition give six frames of one row there and one of three rows in another."""
     whole, path = verify(filled), segment_of(filled, "filter.decided", ".parquet")
-    table = pq.read_table(path)
+    file = pq.ParquetFile(path)
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [6, 3]
     shorter = path.with_name("shorter")
-    with pq.ParquetWriter(shorter, table.schema) as writer:
-        if kept is not None:
-            writer.write_table(table.slice(0, kept))
-    _relink(filled, "filter.decided", shorter)
-    proof, rows = verify(filled), kept or 0
-    assert (whole.frames - proof.frames, whole.events - proof.events) == (7 - rows, 9 - rows)
-    told = f"holds {rows} rows of {rows} frames, 9 rows of 7 frames were due"
+    with pq.ParquetWriter(shorter, file.schema_arrow) as writer:
+        if groups is not None:
+            writer.write_table(file.read_row_group(0).slice(0, 6 * groups))
+    relink(filled, path, shorter)
+    proof = verify(filled)
+    assert (whole.frames - proof.frames, whole.events - proof.events) == (7 - frames, 9 - rows)
+    told = f"holds {rows} rows of {frames} frames, 9 rows of 7 frames were due"
     assert any(told in problem for problem in proof.problems)
-    assert any("lies in no segment and not in the tail" in problem for problem in proof.problems)
-
-
-def _relink(ledger: Ledger, name: str, file: Path) -> None:
-    """Puts `file` in the place of the only segment of a type, and rewrites all manifests and rows that name it."""
-    fresh = hashlib.sha256(file.read_bytes()).hexdigest()
-    old, size = segment_of(ledger, name, ".parquet").stem, file.stat().st_size
-    file.rename(file.with_name(f"{fresh}.parquet"))
-    with writing(ledger.engine) as connection:
-        rows = connection.execute(text("SELECT ordinal, type, version, name, manifest FROM segment ORDER BY 1")).all()
-        previous = ""
-        for row in rows:
-            manifest = json.loads(ledger.segments.manifest_path(row.type, row.version, row.manifest).read_text())
-            if row.name == old:
-                manifest |= {"segment": fresh, "bytes": size}
-            linked = ledger.segments.write_manifest(row.type, row.version, manifest | {"previous": previous})
-            values = {"name": manifest["segment"], "bytes": manifest["bytes"], "manifest": linked}
-            update = "UPDATE segment SET name = :name, bytes = :bytes, manifest = :manifest WHERE ordinal = :ordinal"
-            connection.execute(text(update), values | {"ordinal": row.ordinal})
-            previous = linked
+    assert any("lies in no segment that could be read and not in the tail" in problem for problem in proof.problems)
 
 
 def test_an_altered_manifest_is_found(filled: Ledger) -> None:
@@ -157,7 +130,7 @@ def test_an_altered_manifest_is_found(filled: Ledger) -> None:
     path.write_text(said)
     problems = verify(filled).problems
     assert any(f"manifest {path} was altered" in problem for problem in problems)
-    assert any("differs between the manifest" in problem for problem in problems)
+    assert any("differs between its manifest" in problem for problem in problems)
 
 
 @pytest.mark.parametrize(
@@ -170,10 +143,10 @@ def test_an_altered_manifest_is_found(filled: Ledger) -> None:
         ("UPDATE frame SET digest = replace(digest, 'a', 'b') WHERE type = 'program.added'", "its digest differs"),
         (
             "UPDATE frame SET source_offset = source_offset + 1 WHERE type = 'filter.decided'",
-            "differs between the manif",
+            "differs between its manifest",
         ),
         ("UPDATE frame SET sequence = sequence + 1 WHERE type = 'program.added'", "open gaps|does not link"),
-        ("DELETE FROM tail WHERE type = 'program.added'", "lies in no segment and not in the tail"),
+        ("DELETE FROM tail WHERE type = 'program.added'", "lies in no segment that could be read and not in the tail"),
         ("DELETE FROM segment WHERE ordinal = 2", "has place 3 in the chain, 2 was due"),
         ("DELETE FROM frame WHERE type = 'program.added'", "belong to no frame|missing from the SQL"),
         ("UPDATE segment SET rows = rows + 1 WHERE ordinal = 1", "does not match its place"),
@@ -195,11 +168,11 @@ def test_an_altered_database_is_found(filled: Ledger, statement: str, message: s
 def test_altered_and_missing_blobs_are_found(filled: Ledger) -> None:
     """The first against its name, the second through the event that names it."""
     (digest,) = filled.blobs.digests()
-    flip(filled.blobs.path(digest))
+    flip(Path(filled.blobs.where(digest)))
     assert [problem.split(":")[0] for problem in verify(filled).problems] == [
-        f"blob {filled.blobs.path(digest)} was altered"
+        f"blob {filled.blobs.where(digest)} was altered"
     ]
-    filled.blobs.path(digest).unlink()
+    Path(filled.blobs.where(digest)).unlink()
     (problem,) = verify(filled).problems
     assert problem.startswith(f"blob {digest} is missing: program.added names it in source_blob (frame facts/")
 
@@ -244,8 +217,20 @@ def test_a_head_written_down_proves_what_it_covered(filled: Ledger, stream: Loca
     assert verify(filled, written=written).problems == ()
     (problem,) = verify(filled, written=Written(written.cut, "0" * 64)).problems
     assert "what it proved was changed" in problem
-    with pytest.raises(UserError, match="lies beyond"):
-        verify(filled, written=Written(Cut.parse("control=999,facts=0.0.0.0,requests=0"), written.head))
+    beyond = Written(Cut.parse("control=999,facts=0.0.0.0,requests=0"), written.head)
+    (problem,) = verify(filled, written=beyond).problems
+    assert "covers control=999,facts=0,requests=0, this ledger ends at control=2,facts=" in problem
+    assert "it was cut off" in problem
+
+
+def test_a_head_is_one_word_to_write_down(filled: Ledger) -> None:
+    """64 hex digits, `@` and the cut; what is none of that is the user's mistake."""
+    written = written_now(filled)
+    assert str(written) == f"{filled.head()}@{filled.cut()}"
+    assert Written.parse(f" {written} ") == written
+    for word in ("", filled.head(), f"@{filled.cut()}", f"{filled.head()}@", f"{filled.head()[1:]}@{filled.cut()}"):
+        with pytest.raises(UserError, match=r"is no head|is not a cut"):
+            Written.parse(word)
 
 
 def test_what_happens_meanwhile_is_not_mistaken(filled: Ledger, stream: LocalStream) -> None:
@@ -266,13 +251,13 @@ def test_what_happens_meanwhile_is_not_mistaken(filled: Ledger, stream: LocalStr
 
 def test_leftovers_are_notes_and_no_problems(filled: Ledger) -> None:
     """Files of a sealing or a put that was cut short, and an open gap in what a producer sent."""
-    stray = filled.segments.folder / "filter.decided.v1" / ".x.part"
+    stray = filled.root / "segments" / "filter.decided.v1" / ".x.part"
     stray.write_bytes(b"")
-    (filled.blobs.folder / "notes.txt").write_text("mine")
+    (filled.root / "blobs" / "notes.txt").write_text("mine")
     proof = verify(filled)
     assert proof.problems == ()
     assert sorted(note.split(" ")[0] for note in proof.notes) == sorted(
-        [str(stray), str(filled.blobs.folder / "notes.txt")]
+        [str(stray), str(filled.root / "blobs" / "notes.txt")]
     )
 
 
@@ -286,9 +271,103 @@ def test_a_broken_database_page_is_a_problem_and_no_exception(filled: Ledger) ->
 def test_manifests_are_canonical_and_linked(filled: Ledger) -> None:
     """Each is named by the SHA-256 of its own bytes (RFC 8785) and names the one before it."""
     chain = {}
-    for path in filled.segments.folder.rglob("*.json"):
+    for path in (filled.root / "segments").rglob("*.json"):
         manifest = json.loads(path.read_text())
         assert path.read_bytes() == rfc8785.dumps(manifest)
         assert path.stem == hashlib.sha256(path.read_bytes()).hexdigest()
         chain[manifest["ordinal"]] = (manifest["previous"], path.stem)
     assert [chain[n][0] for n in range(1, 5)] == ["", *(chain[n][1] for n in range(1, 4))]
+
+
+def rewritten(ledger: Ledger, name: str, column: str, row: int, value: object) -> None:
+    """Changes one value of a sealed type with all care: a valid file under its old name."""
+    path = segment_of(ledger, name, ".parquet")
+    table = pq.read_table(path)
+    values = table[column].to_pylist()
+    values[row] = value
+    index = table.schema.get_field_index(column)
+    changed = table.set_column(index, table.schema.field(column), pa.array(values, table.schema.field(column).type))
+    sizes = [pq.ParquetFile(path).metadata.row_group(n).num_rows for n in range(pq.ParquetFile(path).num_row_groups)]
+    path.chmod(0o644)
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for number, count in enumerate(sizes):
+            writer.write_table(changed.slice(sum(sizes[:number]), count))
+
+
+@pytest.fixture
+def timed(ledger: Ledger, stream: LocalStream) -> Ledger:
+    """Three attempts of two timings each, in one frame, sealed."""
+    runs = [attempt(n, 2) for n in range(3)]
+    Producer(stream, "epoch", "test", "0").append(
+        [*(event for run in runs for event in run[:-1]), *(r[-1] for r in runs)]
+    )
+    drain(ledger, stream)
+    seal(ledger)
+    return ledger
+
+
+def test_an_altered_value_leads_to_its_cell_while_the_stream_has_it(timed: Ledger) -> None:
+    """The problem names frame, event type, key, ids, row, column, and both values."""
+    rewritten(timed, "timing.measured", "wall_ns", 3, 77)
+    found = [problem for problem in proven(timed).problems if "its digest differs" in problem]
+    assert len(found) == 1
+    where, what = found[0].split(": ", 1)
+    assert where.startswith("segment ")
+    assert what == (
+        "frame facts/1 admission 1 (timing.measured of 'p', 6 events, attempt_id attempt-0 .. attempt-2) was altered:"
+        " its digest differs; hit: wall_ns in row 3, 1001 became 77"
+    )
+
+
+def test_an_altered_timing_leads_to_its_attempt(timed: Ledger) -> None:
+    """Without the stream, the end of the execution says which of the timings in a frame are not those that it saw."""
+    rewritten(timed, "timing.measured", "wall_ns", 3, 77)
+    problems = verify(timed).problems
+    assert any(problem.endswith("its digest differs; hit: attempt attempt-1") for problem in problems)
+    assert any("attempt-1: its timings do not give the digest" in problem for problem in problems)
+    assert not any("attempt-2:" in problem or "attempt-0:" in problem for problem in problems)
+
+
+def test_a_broken_column_is_named(timed: Ledger) -> None:
+    """Bytes that are no Parquet any more lead to the row group, the column and the frames that it holds."""
+    path = segment_of(timed, "timing.measured", ".parquet")
+    names = pq.ParquetFile(path).schema_arrow.names
+    column = pq.ParquetFile(path).metadata.row_group(0).column(names.index("wall_ns"))
+    data = bytearray(path.read_bytes())
+    start = column.dictionary_page_offset or column.data_page_offset
+    data[start : start + 12] = bytes(12)
+    rewrite(path, bytes(data))
+    told = "row group 0, column wall_ns cannot be read (timing.measured of 'p', frame facts/1 admission 1)"
+    problems = verify(timed).problems
+    assert any(told in problem for problem in problems), problems
+
+
+@given(data=st.data())
+def test_digests_of_many_slices_are_those_of_each(data: st.DataObject) -> None:
+    """Whatever the sizes, the lengths of words and the places of nulls: only the time differs."""
+    declared = EVENTS["timing.measured", 1]
+    sizes = data.draw(st.lists(st.integers(1, 70), min_size=1, max_size=8))
+    rows = sum(sizes)
+    columns = []
+    for column in declared.columns:
+        kind = st.text(max_size=4) if column.arrow == pa.string() else st.integers(-(2**63), 2**63 - 1)
+        values = data.draw(st.lists(st.booleans() if column.arrow == pa.bool_() else kind, min_size=1, max_size=5))
+        some = [None, *values] if column.nullable else values
+        columns.append(pa.array([some[(n * n) % len(some)] for n in range(rows)], column.arrow))
+    batch = pa.RecordBatch.from_arrays(columns, schema=declared.schema)
+    bounds = [0, *accumulate(sizes)]
+    each = [bytes.fromhex(rows_digest(batch.slice(a, b - a))) for a, b in pairwise(bounds)]
+    assert slice_digests(batch.columns, bounds) == each
+    packed_ = packed(batch)
+    assert slice_digests(packed_.columns, bounds) == each
+
+
+def test_a_head_from_when_requests_had_one_partition_still_holds() -> None:
+    """Lanes came later: a head written before covers none of them, and holds as long as they were empty at its cut."""
+    lanes = {("requests", lane): (0, f"head of lane {lane}") for lane in range(8)}
+    then = {("control", 0): (3, "head"), ("facts", 0): (7, "another head"), **lanes}
+    before = {place: reached for place, reached in then.items() if place[1] == 0}
+    assert is_written_head(then, ["a", "b"], ledger_head(before, ["a"]))
+    assert is_written_head(then, ["a", "b"], ledger_head(then, []))
+    filled = {**then, ("requests", 5): (1, "later head")}
+    assert not is_written_head(filled, ["a", "b"], ledger_head(before, ["a"]))

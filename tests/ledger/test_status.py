@@ -7,9 +7,11 @@ from consumers.sealer import seal
 from consumers.sink import drain
 from ledger.frames import Record, encode
 from ledger.status import ledger_status
+from ledger.store.leases import Term, take_partition
+from ledger.store.objects import Stored
 from ledger.store.opened import Ledger
 from ledger.streams.local import LocalStream
-from ledger.usage import usage
+from ledger.usage import HOUR_MS, bytes_a_day, usage
 
 
 def test_status_counts_what_became_of_each_record(ledger: Ledger, stream: LocalStream) -> None:
@@ -51,6 +53,21 @@ def test_the_head_is_that_of_the_cut_beside_it(ledger: Ledger, stream: LocalStre
     assert (str(ledger.cut()), ledger.head()) != before
 
 
+def test_a_lease_names_its_holder_until_it_ends(ledger: Ledger) -> None:
+    """As of the time that is asked for; without a time, whoever had it last and did not give it back."""
+    assert take_partition(ledger.engine, "facts", 1, Term("somebody", 1_000, 500)) == 1
+    for now_ms, holder in ((1_499, "somebody"), (1_500, "")):
+        held = {part.holder for part in ledger_status(ledger, now_ms=now_ms).partitions if part.partition == 1}
+        assert held - {""} == {holder} - {""}
+
+
+def test_growth_is_unknown_without_an_hour_of_history() -> None:
+    """Then it is what came together in the time between the oldest and the newest file."""
+    assert bytes_a_day([], 10) is None
+    assert bytes_a_day([Stored("a", 1, 0), Stored("b", 1, HOUR_MS - 1)], 10) is None
+    assert bytes_a_day([Stored("b", 1, 2 * HOUR_MS), Stored("a", 1, 0)], 10) == 120
+
+
 def test_usage_counts_rows_and_bytes(ledger: Ledger, stream: LocalStream) -> None:
     """Rows by type, sealed or not; bytes against the files."""
     for frame in chain_frames([decision(n) for n in range(10)], size=3):
@@ -61,7 +78,7 @@ def test_usage_counts_rows_and_bytes(ledger: Ledger, stream: LocalStream) -> Non
     ledger.blobs.put(b"12345")
     room = usage(ledger)
     assert [(kind.name, kind.frames, kind.rows) for kind in room.types] == [("filter.decided", 4, 10)]
-    files = [path for path in ledger.segments.folder.rglob("*") if path.is_file()]
+    files = [path for path in (ledger.root / "segments").rglob("*") if path.is_file()]
     assert room.segment_bytes == room.types[0].segment_bytes == sum(path.stat().st_size for path in files)
     assert (room.blob_bytes, room.quarantine_bytes) == (5, 0)
     assert room.sql_bytes > room.tail_bytes > 0

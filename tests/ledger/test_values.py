@@ -94,6 +94,30 @@ def test_a_bad_value_is_quarantined(
 
 
 @pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"program_id": "other/program"}, "program_id 'other/program' is not of problem 'p'"),
+        ({"test_id": "q/test"}, "test_id 'q/test' is not of problem 'p'"),
+        ({"wall_ns": -1}, "wall_ns must lie in [0, 1152921504606846976), found -1 .. 119"),
+        ({"offset_ns": 2**60}, "offset_ns must lie in"),
+        ({"block": 2**31}, "block must lie in [0, 2147483648), found 0 .. 2147483648"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 70, 199])
+def test_one_bad_row_among_many_is_found(
+    ledger: Ledger, stream: LocalStream, change: dict[str, Any], said: str, place: int
+) -> None:
+    """Large frames are looked at in columns, in their short forms."""
+    timings = attempt(1, 200)[:-1]
+    take(ledger, stream, timings[0])
+    timings[place] = dataclasses.replace(timings[place], **change)
+    Producer(stream, "epoch-w", "test", "0").append(timings)
+    assert drain(ledger, stream) == Drained(admitted=1, quarantined=1)
+    with reading(ledger.engine) as connection:
+        assert said in connection.execute(text("SELECT message FROM quarantine")).scalar_one()
+
+
+@pytest.mark.parametrize(
     "headers", ["not json", "[1]", '"x"', '{"ce_lapversion": 1}', '{"ce_subject": null}', "[" * 5000]
 )
 def test_headers_that_are_no_words_are_quarantined(ledger: Ledger, stream: LocalStream, headers: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ledger.events import Event, ProblemAdded, ProgramAdded, TestAdded, from_batch, key_of, to_batch, type_of
 from ledger.frames import decode
 from ledger.store.blobs import Blobs
+from ledger.store.files import LocalFiles
 from ledger.streams.local import LocalStream
 from ledger.streams.producer import Producer, partition_of
 from producers.corpus.folders import find_packages
@@ -63,7 +64,7 @@ def sha(data: bytes) -> str:
 
 def test_events_say_what_the_package_holds(tmp_path: Path) -> None:
     """Problem first, then tests, then programs; ids, lengths and digests follow from the bytes alone."""
-    plan = import_package(package(), Blobs(tmp_path), set())
+    plan = import_package(package(), Blobs(LocalFiles(tmp_path)), set())
     problem, first, second, program, other = plan.events
     assert isinstance(problem, ProblemAdded)
     assert isinstance(first, TestAdded)
@@ -87,7 +88,7 @@ def test_events_say_what_the_package_holds(tmp_path: Path) -> None:
 
 def test_every_blob_an_event_names_is_stored(tmp_path: Path) -> None:
     """Texts come before the events: each named digest gives back the package's bytes."""
-    blobs = Blobs(tmp_path)
+    blobs = Blobs(LocalFiles(tmp_path))
     plan = import_package(package(), blobs, set())
     columns = [(event, field.name) for event in plan.events for field in dataclasses.fields(event)]
     values = [getattr(event, name) for event, name in columns if name.endswith("_blob")]
@@ -97,7 +98,7 @@ def test_every_blob_an_event_names_is_stored(tmp_path: Path) -> None:
 
 def test_importing_twice_adds_nothing_and_one_more_program_adds_one_event(tmp_path: Path) -> None:
     """Ids decide what is new: neither a problem nor a test is added again for the sake of a program."""
-    blobs = Blobs(tmp_path)
+    blobs = Blobs(LocalFiles(tmp_path))
     first = import_package(package(), blobs, set())
     stored = list(blobs.digests())
     second = import_package(package(), blobs, first.ids)
@@ -115,7 +116,7 @@ def test_an_interrupted_import_is_completed_by_the_next(
     tmp_path_factory: pytest.TempPathFactory, kept: set[int]
 ) -> None:
     """Whatever part of the events was stored, the next import adds exactly the others, in the same order."""
-    blobs = Blobs(tmp_path_factory.mktemp("blobs"))
+    blobs = Blobs(LocalFiles(tmp_path_factory.mktemp("blobs")))
     whole = import_package(package(), blobs, set()).events
     known = {_id(event) for place, event in enumerate(whole) if place in kept}
     rest = import_package(package(), blobs, known).events
@@ -125,7 +126,7 @@ def test_an_interrupted_import_is_completed_by_the_next(
 def test_the_events_travel_on_a_stream_unchanged(tmp_path: Path) -> None:
     """All facts of a problem share one partition and come back as they were, null columns and all."""
     stream = LocalStream.create(tmp_path / "stream", "identity")
-    plan = import_package(package(), Blobs(tmp_path / "blobs"), set())
+    plan = import_package(package(), Blobs(LocalFiles(tmp_path / "blobs")), set())
     Producer(stream, "epoch", "test", "0").append(plan.events)
     assert appended(stream, plan.problem_id) == list(plan.events)
 
@@ -143,7 +144,7 @@ class TestRealPackages:
 
     def test_six_packages_are_imported_once(self, tmp_path: Path) -> None:
         """As many events as the folders hold things; all encode without loss; a second import adds none."""
-        blobs = Blobs(tmp_path)
+        blobs = Blobs(LocalFiles(tmp_path))
         packages = [read_package(folder) for folder in find_packages([REAL])]
         known: set[str] = set()
         events: list[Event] = []

@@ -169,7 +169,7 @@ def test_what_was_killed_stays_killed_at_the_mapped_limit():
     criterion=st.builds(
         Criterion,
         clock=st.sampled_from(["wall", "cpu"]),
-        estimator=st.sampled_from(["median", "min", "mean"]),
+        estimator=st.sampled_from(["median", "min", "mean", "hodges-lehmann"]),
         startup=st.sampled_from(["keep", "subtract"]),
     ),
 )
@@ -199,6 +199,19 @@ def test_the_map_holds_for_its_own_clock_and_start_up():
     assert (pooled.wall_ns[5:] == -1).all()
     np.testing.assert_allclose(pooled.cpu_ns[5:, :, 0], 1.5 * stored[0].cpu_ns[5:, :, 0], atol=2)
     assert (pooled.startup_ns[5:] == 0).all()
+
+
+def test_a_map_of_memory_fills_memory_alone():
+    """A fit on peak memory: mapped bytes, no wall or CPU time; stored references bring no word of their interface."""
+    stored, fresh = ([dataclasses.replace(m, memory_bytes=m.wall_ns) for m in side] for side in campaigns(1.5, 0))
+    fresh = [dataclasses.replace(m, interface=np.ones(5, dtype=np.int8)) for m in fresh]
+    fit = fit_affine(stored, fresh, Criterion(clock="memory"))
+    pooled = with_stored(fresh[0], stored[0], fit)
+    np.testing.assert_allclose(pooled.memory_bytes[5:, :, 0], 1.5 * stored[0].memory_bytes[5:, :, 0], atol=2)
+    assert (pooled.wall_ns[5:] == -1).all()
+    assert (pooled.cpu_ns[5:] == -1).all()
+    assert pooled.interface.tolist() == [1] * 5 + [-1] * 3
+    assert judge(pooled, Criterion(tau="50", clock="memory")).pool_size.tolist() == [7] * 8
 
 
 def test_durations_stay_positive():

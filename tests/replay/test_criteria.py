@@ -34,10 +34,11 @@ def test_every_field_is_documented_with_its_default():
 def test_every_allowed_word_is_accepted(doc):
     """What the documentation allows is allowed, the default comes first, and only a change enters the hash."""
     words = doc.allowed.split(" | ") if " | " in doc.allowed else [doc.default]
+    beside = {"reward": "collapsed"} if doc.name == "shape" else {}
     for word in words:
-        criterion = Criterion.from_mapping({doc.name: word})
+        criterion = Criterion.from_mapping({doc.name: word, **beside})
         assert getattr(criterion, doc.name) == word
-        assert (criterion.hash == Criterion().hash) == (word == doc.default)
+        assert (criterion.hash == Criterion(**beside).hash) == (word == doc.default)
     assert words[0] == doc.default
 
 
@@ -79,6 +80,15 @@ def test_the_canonical_form_reads_back():
         ({"timeout_ms": 10**10}, ["'timeout_ms'", "1000000000"]),
         ({"min_references": 0}, ["'min_references'", "0"]),
         ({"schema": SCHEMA + 1}, ["'schema'", str(SCHEMA + 1)]),
+        ({"buckets": 1}, ["'buckets'", "2 to 1000"]),
+        ({"split": "1.1"}, ["'split'", "0 <= split <= 1"]),
+        ({"limit_factor": 0}, ["'limit_factor'", "0 < limit_factor <= 1000"]),
+        ({"keep_share": 101}, ["'keep_share'", "absent"]),
+        ({"reading": "score", "statistic": "total"}, ["'total'", "'leaderboard'"]),
+        ({"reward": "collapsed-binary", "shape": "split"}, ["'collapsed-binary'", "'split'", "'collapsed'"]),
+        ({"clock": "memory", "limit_ms": 5}, ["limit_ms", "'memory'"]),
+        ({"clock": "memory", "startup": "subtract"}, ["startup", "'memory'"]),
+        ({"clock": "memory", "reading": "raw-duration"}, ["reading", "'memory'"]),
     ],
 )
 def test_a_wrong_key_or_value_is_named_in_one_line(mapping, words):
@@ -95,15 +105,68 @@ def test_text_that_is_not_toml_is_refused():
         Criterion.from_toml("tau 30")
 
 
-def test_presets():
-    """The presets are p_100, p_50, p_30, p_10 by leaderboard, and the per-test top 50 and 30."""
-    assert {name: (c.tau, c.reading) for name, c in PRESETS.items()} == {
-        "correct": ("100", "leaderboard"),
-        "top-50": ("50", "leaderboard"),
-        "top-30": ("30", "leaderboard"),
-        "top-10": ("10", "leaderboard"),
-        "per-test-top-50": ("50", "score"),
-        "per-test-top-30": ("30", "score"),
-    }
+PINNED = {
+    "correct": "67d6291b3014",
+    "rlvr": "2c22f9232de0",
+    "rlvr-added-tests": "81c9ff899631",
+    "pre-0.1s": "86f4324a6ee0",
+    "pre-0.5s": "9a2ea53c753b",
+    "pre-2s": "4bce0737f217",
+    "pre-10m-characters": "e0d9142377cb",
+    "pre-slowest-50": "20be47986bb1",
+    "timeout-0.5s": "7c44a71af153",
+    "timeout-2s": "032e5fcaf8a4",
+    "relative-p20": "7038819f8a71",
+    "relative-p50": "457e959b2f58",
+    "relative-p80": "90b5bf0b506c",
+    "ranked-worst-p20": "7e180dce4b54",
+    "ranked-worst-p50": "88320671360d",
+    "ranked-worst-p80": "32e2119df89f",
+    "top-80": "ddba260b987b",
+    "top-50": "806b7c604379",
+    "top-30": "ae497ac1222b",
+    "top-10": "3297a2e5f228",
+    "per-test-top-80": "3b7f3ab30f13",
+    "per-test-top-50": "9d5b7721cd14",
+    "per-test-top-30": "7702a6dcfe79",
+    "raw-duration": "36afdca583b6",
+    "leaderboard": "d703330ffa6a",
+    "optimization-only": "3b685fac5ae4",
+    "additive": "fc5b66b941df",
+    "multitask": "de13ad2c59ff",
+}
+
+
+def test_presets_keep_their_names_and_hashes():
+    """A preset's name stands for one question for ever; 48 bits of its hash are written here."""
+    assert {name: criterion.hash[:12] for name, criterion in PRESETS.items()} == PINNED
     with pytest.raises(ReplayError, match="did you mean 'top-30'"):
         preset("top30")
+
+
+def test_presets_in_words():
+    """What stands in the canonical forms, read back: the paper's parameters and no others."""
+    stated = {name: json.loads(criterion.canonical()) for name, criterion in PRESETS.items()}
+    intra = {"schema": 1, "timeouts": "tolerated", "in_time": "required", "reading": "over-limit"}
+    assert stated["rlvr"] == {
+        "schema": 1,
+        "correctness": "original",
+        "reading": "zero",
+        "reward": "correctness-only",
+    }
+    assert stated["pre-2s"] == {"schema": 1, "timeouts": "tolerated", "in_time": "required", "keep_ms": 2000}
+    assert stated["pre-10m-characters"]["keep_chars"] == 10_000_000
+    assert stated["timeout-0.5s"] == intra | {"limit_ms": 500}
+    assert stated["relative-p20"] == intra | {"limit_quantile": "20"}
+    assert stated["ranked-worst-p80"] == intra | {"limit_ranked": "80"}
+    assert stated["per-test-top-30"] == {"schema": 1, "tau": "30", "reading": "score"}
+    assert stated["top-30"] == {"schema": 1, "tau": "30"}
+    assert stated["leaderboard"] == {"schema": 1, "reward": "two-gate", "shape": "bucketed"}
+
+
+def test_a_reference_shapes_filters_and_limits_by_what_does_not_depend_on_them():
+    """The criterion without its filters and limits, and nothing else changed."""
+    criterion = Criterion(keep_ms=1, keep_chars=2, keep_share=3, limit_ms=4, limit_quantile=5, limit_ranked=6, tau=7)
+    assert criterion.unfiltered() == Criterion(tau=7)
+    assert (criterion.filters, criterion.limits) == (True, True)
+    assert (criterion.unfiltered().filters, criterion.unfiltered().limits) == (False, False)

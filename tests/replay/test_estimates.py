@@ -11,7 +11,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.estimates import estimate, pass_at_k, resolution_warning, t_interval
+from replay.estimates import cap_warning, estimate, pass_at_k, resolution_warning, t_interval
 from replay.gates import judge
 
 COUNTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
@@ -105,3 +105,13 @@ def test_makers_come_in_alphabetical_order():
     """The order of rows does not depend on the order of programs."""
     m = problem("one", [1, 1, 1], ("b", "human", "a"))
     assert [e.maker for e in estimate([judge(m, Criterion())], [m], 1)] == ["a", "b", "human"]
+
+
+def test_a_limit_above_what_was_executed_is_said():
+    """Two runs of one program were killed at 2 ms; at 3 ms asked the sentence counts them, at 2 ms there is none."""
+    wall = np.array([[2, 2], [1, 1]]) * 1_000_000
+    m = measured(wall, reference=[1], outcome=[[6, 6], [1, 1]], limit=2_000_000)
+    asked, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
+    words = cap_warning([judge(m, asked)], [m])
+    assert words.startswith("the limit asked for is above what was executed (2 ms): 2 runs of 1 candidates were killed")
+    assert cap_warning([judge(m, executed)], [m]) == ""

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replay_builders import MS, make_tests, measured, problems
 
-from replay.criteria import PRESETS, Criterion
-from replay.gates import Flip, Status, fast, flips, judge
+from replay.court import fast
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.estimates import estimate
+from replay.gates import Flip, Status, flips, judge
 from replay.measurements import Outcome
-from replay.rewards import reward
 
 ALL = tuple(Outcome)
 O = Outcome  # noqa: E741
@@ -167,28 +169,18 @@ def test_a_pass_at_tau_passes_at_every_larger_tau(m, data):
     assert all(a <= b for low, high in itertools.pairwise(found) for a, b in zip(low, high, strict=True))
 
 
-@given(m=problems(outcomes=ALL), criterion=st.sampled_from(list(PRESETS.values())))
-@settings(deadline=None)
-def test_rewards_follow_the_verdicts(m, criterion):
-    """Collapsed binary is +1 for a pass, -1 for a fail and open when undecided: min(c~, g~)."""
-    verdicts = judge(m, criterion)
-    table = {1: 1.0, 0: -1.0, -1: np.nan}
-    expected = [table[s] for s in verdicts.status.tolist()]
-    np.testing.assert_array_equal(reward(verdicts.c, verdicts.g, criterion), expected)
-
-
-def test_rewards_by_hand():
-    """c = 0 is -1 whatever g; a gate known to fail settles collapsed binary; correctness only ignores g."""
-    c = np.array([1, 1, 1, 0, 0, -1, -1], dtype=np.int8)
-    g = np.array([1, 0, -1, 1, -1, 0, 1], dtype=np.int8)
-    nan = np.nan
-    np.testing.assert_array_equal(reward(c, g, Criterion()), [1, -1, nan, -1, -1, -1, nan])
-    only = Criterion(reward="correctness-only")
-    np.testing.assert_array_equal(reward(c, g, only), [1, 1, 1, -1, -1, nan, nan])
-
-
 def test_flips_name_candidates_whose_verdict_changed():
     """Pool-only programs and unchanged verdicts are not flips."""
     m = measured([[5], [1], [2], [9]], reference=[1, 2, 3], candidate=np.array([True, True, True, False]))
     found = flips([judge(m, Criterion())], [judge(m, Criterion(tau="50"))])
     assert found == [Flip("sum", "p0", Status.PASS, Status.FAIL)]
+
+
+def test_programs_of_two_campaigns_are_not_compared():
+    """Nothing but a named calibration lets them meet: flips and estimates refuse, in one line."""
+    one, other = (measured([[1], [2]], reference=[1], campaign=name, problem=name) for name in ("may", "june"))
+    verdicts = [judge(m, Criterion()) for m in (one, other)]
+    with pytest.raises(ReplayError, match="campaigns june, may meet only through a named calibration"):
+        flips(verdicts[:1], verdicts[1:])
+    with pytest.raises(ReplayError, match="named calibration"):
+        estimate(verdicts, [one, other], 1)

@@ -1,6 +1,9 @@
 """Measurements: durations from repetitions, bounds of killed runs, and the duration filter's robust CV."""
 
+import dataclasses
+import math
 import statistics
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -33,6 +36,33 @@ def test_the_estimator_reads_the_repetitions_that_are_present(repetitions, estim
     assert durations(m, Criterion(estimator=estimator))[0, 0] == expected
 
 
+@given(st.lists(st.integers(-1, 10**10), min_size=1, max_size=6))
+def test_hodges_lehmann_is_the_median_of_the_means_of_all_pairs(repetitions):
+    """Walsh averages, each repetition paired with itself too; rounded down to whole ns."""
+    present = [r for r in repetitions if r >= 0]
+    pairs = [Fraction(a + b, 2) for i, a in enumerate(present) for b in present[i:]]
+    expected = math.floor(statistics.median(pairs)) if pairs else -1
+    m = measured([[repetitions]], reference=[])
+    assert durations(m, Criterion(estimator="hodges-lehmann"))[0, 0] == expected
+
+
+def test_hodges_lehmann_by_hand():
+    """Of 1, 2, 9: means 1, 1.5, 5, 2, 5.5, 9; their median is (2 + 5)/2 = 3.5, rounded down to 3."""
+    m = measured([[[1, 2, 9]]], reference=[])
+    assert durations(m, Criterion(estimator="hodges-lehmann"))[0, 0] == 3
+
+
+def test_peak_memory_is_read_like_a_clock():
+    """The clock `memory` reads bytes; where none were recorded there is no duration, and a kill bounds nothing."""
+    bytes_ = np.array([[[100, 300, 200]]])
+    m = measured([[[1, 2, 3]]], reference=[], memory_bytes=bytes_, outcome=[[Outcome.TIME_LIMIT]], limit=2)
+    assert durations(m, Criterion(clock="memory"))[0, 0] == 200
+    assert kill_bounds(m, Criterion(clock="memory"))[0, 0] == 200  # what was needed until the kill
+    bare = dataclasses.replace(m, memory_bytes=None)
+    assert durations(bare, Criterion(clock="memory"))[0, 0] == -1
+    assert kill_bounds(bare, Criterion(clock="memory"))[0, 0] == 0
+
+
 def test_clock_and_start_up():
     """The CPU clock reads its own array; the start-up is subtracted once, down to 1 ns."""
     m = measured([[100, 20]], reference=[], startup_ns=np.array([[30, 30]]))
@@ -56,6 +86,7 @@ def test_no_repetition_at_all():
         ([3, 12, -1], Criterion(), 6),  # (3 + 10) // 2
         ([12, 12, 3], Criterion(estimator="mean"), 7),  # (10 + 10 + 3) // 3
         ([12, -1, -1], Criterion(startup="subtract"), 6),
+        ([3, 12, -1], Criterion(estimator="hodges-lehmann"), 6),  # means 3, 6.5, 10
         ([12, -1, -1], Criterion(clock="cpu"), 6),  # the CPU time at the kill
     ],
 )
@@ -101,6 +132,8 @@ def test_robust_cv_without_references_is_undefined():
         ({"cpu_ns": np.zeros((2, 1, 4), dtype=np.int64)}, "cpu_ns: expected"),
         ({"limit_ns": np.full((2, 1), -2)}, "limit_ns: values"),
         ({"outcome": np.full((2, 1), 9, dtype=np.int8)}, "outcome: values"),
+        ({"memory_bytes": np.zeros((2, 1, 2), dtype=np.int64)}, "memory_bytes: expected"),
+        ({"interface": np.full(2, 2, dtype=np.int8)}, "interface: values"),
     ],
 )
 def test_wrong_shapes_types_and_values_are_refused(change, word):

@@ -7,22 +7,44 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import make_tests, measured, problems
+from replay_builders import MS, make_tests, measured, problems
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.gates import Status, judge
 from replay.measurements import Outcome
+from replay.statistics import MONOTONE
 from replay.why import FACTOR_STEPS, explain
 
 SOME = (Outcome.OK,) * 8 + (Outcome.TIME_LIMIT, Outcome.MISSING, Outcome.WRONG_ANSWER)
-CRITERIA = st.builds(
+TAUS = st.sampled_from([10, 30, 50, 80, 100])
+PLAIN = st.builds(
     Criterion,
-    tau=st.sampled_from([10, 30, 50, 80, 100]),
+    tau=TAUS,
     reading=st.sampled_from(["leaderboard", "score"]),
     timeouts=st.sampled_from(["fail", "tolerated"]),
     clock=st.just("wall"),
 )
+OTHER = st.builds(
+    Criterion,
+    tau=TAUS,
+    reading=st.sampled_from(["leaderboard", "over-limit", "raw-duration", "zero"]),
+    statistic=st.sampled_from(sorted(MONOTONE)),
+    percentile=st.sampled_from(["mean", "strict", "weak", "rank"]),
+    timeouts=st.just("tolerated"),
+    in_time=st.sampled_from(["ignored", "required"]),
+    limit_quantile=st.sampled_from([None, 30, 80]),
+    limit_ranked=st.sampled_from([None, 30, 80]),
+    missing=st.sampled_from(["undecided", "skip"]),
+    reward=st.sampled_from(["collapsed-binary", "additive"]),
+)
+CRITERIA = st.one_of(PLAIN, OTHER)
+
+
+def changeable(m, criterion, row):
+    """The tests whose durations count: finished, wrong answers too where they are ranked."""
+    ended = m.outcome[row] == Outcome.OK
+    return ended | ((m.outcome[row] == Outcome.WRONG_ANSWER) & criterion.ranks_wrong)
 
 
 def status_with(m, criterion, row, durations):
@@ -45,7 +67,7 @@ def test_the_smallest_change_flips_and_one_step_less_does_not(m, criterion, data
     row = data.draw(st.integers(0, len(m.programs) - 1))
     found = explain(m, criterion, m.programs[row])
     now = m.wall_ns[row, :, 0]
-    finished = np.flatnonzero(m.outcome[row] == Outcome.OK)
+    finished = np.flatnonzero(changeable(m, criterion, row))
     other = {Status.PASS: 0, Status.FAIL: 1}.get(found.status)
     if found.change_ns is not None:
         less = abs(found.change_ns) - 1
@@ -66,7 +88,7 @@ def test_the_common_factor_flips_and_one_step_less_does_not(m, criterion, data):
     m = spread_out(m)
     row = data.draw(st.integers(0, len(m.programs) - 1))
     found = explain(m, criterion, m.programs[row])
-    now, finished = m.wall_ns[row, :, 0], m.outcome[row] == Outcome.OK
+    now, finished = m.wall_ns[row, :, 0], changeable(m, criterion, row)
     other = {Status.PASS: 0, Status.FAIL: 1}.get(found.status)
 
     def status_at(factor):
@@ -141,3 +163,41 @@ def test_an_unknown_program_is_refused():
     """The message names the program."""
     with pytest.raises(ReplayError, match="'nobody'"):
         explain(measured([[1]], reference=[]), Criterion(), "nobody")
+
+
+def test_a_limit_names_the_late_test_and_what_it_lacks():
+    """References 10 and 20 on each test: of their slowest, 20, a run of 26 ns is 6 over, and 6 less would pass."""
+    m = measured([[15, 26], [10, 10], [20, 20]], reference=[1, 2])
+    criterion = Criterion(limit_quantile="100", in_time="required", timeouts="tolerated")
+    found = explain(m, criterion, "p0")
+    assert (found.status, found.deciding_test, found.change_test, found.change_ns) == (Status.FAIL, "t1", "t1", -6)
+    assert found.reason == "over the limit on t1 (2.6e-05 ms)"
+
+
+def test_no_change_is_searched_under_a_slope():
+    """A slower run may rank better there, so a bisection would mislead: the note says so."""
+    m = measured([[30, 50], [10, 40], [20, 30]], reference=[1, 2])
+    found = explain(m, Criterion(tau="30", statistic="slope"), "p0")
+    assert (found.change_ns, found.factor) == (None, None)
+    assert found.note == "not searched: under the statistic 'slope' a slower run may rank better"
+
+
+def test_no_change_is_searched_for_a_reference_that_shapes_the_filter():
+    """Its own durations choose the tests; those of a candidate do not."""
+    m = measured(np.array([[3], [4], [5]]) * MS, reference=[1, 2])
+    criterion = Criterion(tau="30", keep_ms=1)
+    assert explain(m, criterion, "p1").note.startswith("not searched: as a reference it takes part")
+    assert explain(m, criterion, "p0").change_ns is not None
+
+
+def test_a_duration_of_nothing_has_no_factor():
+    """A clock that read 0: no factor moves it, and nothing is divided by it."""
+    m = measured([[1]], reference=[], cpu_ns=np.array([[[0]]]))
+    assert explain(m, Criterion(clock="cpu"), "p0").factor is None
+
+
+def test_no_distance_in_points_where_the_references_are_in_doubt():
+    """A killed reference's own score is an interval, so the largest score that passes is not known."""
+    m = measured([[3], [1], [10], [12], [4]], reference=[1, 2, 3, 4], outcome=[[1]] * 4 + [[6]], limit=4)
+    found = explain(m, Criterion(tau="50", timeouts="tolerated"), "p0")
+    assert (found.status, found.distance_q, found.distance_points) == (Status.PASS, Fraction(-1, 4), None)

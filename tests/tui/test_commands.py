@@ -219,15 +219,27 @@ def test_views_are_listed(folder: Path) -> None:
 
 
 def test_a_head_written_down_is_checked_later(copy: Path) -> None:
-    """The printed head and cut still hold after more facts and sealing; another head does not."""
-    first = well("verify", "--json", cwd=copy).json
+    """The word still holds after more facts and sealing; another head, or a cut beyond the ledger, is a problem."""
+    word = well("verify", "--head", cwd=copy).out.strip()
+    shown = well("verify", "--head", "--json", cwd=copy).json
+    proven = well("verify", "--json", cwd=copy).json
+    assert word == shown["word"] == f"{proven['head']}@{proven['cut']}" == f"{shown['head']}@{shown['cut']}"
     well("run", "--campaign", "second", cwd=copy)
     well("ledger", "seal", cwd=copy)
-    assert well("verify", "--head", first["head"], "--at", first["cut"], "--json", cwd=copy).json["problems"] == []
-    done = lap("verify", "--head", "0" * 64, "--at", first["cut"], "--json", cwd=copy)
-    assert done.code == 1
-    assert len(done.json["problems"]) == 1
-    assert lap("verify", "--head", first["head"], cwd=copy).code == 2
+    assert well("verify", "--against", word, "--json", cwd=copy).json["problems"] == []
+    for wrong in (f"{'0' * 64}@{shown['cut']}", word.replace("@control=", "@control=9")):
+        done = lap("verify", "--against", wrong, "--json", cwd=copy)
+        assert done.code == 1
+        assert len(done.json["problems"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("--against", "nonsense"), ("--against", f"{'0' * 64}@here"), ("--head", "--against", "x")]
+)
+def test_a_head_that_is_none_is_the_users_mistake(folder: Path, words: tuple[str, ...]) -> None:
+    """One line on stderr, exit code 2, nothing on stdout."""
+    done = lap("verify", *words, cwd=folder)
+    assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
 
 
 def test_a_read_only_copy_can_be_audited(copy: Path) -> None:

@@ -156,6 +156,7 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path: Path) -> Non
         (big / "data" / "sample" / f"big{number}.in").write_text(f"{number} " * 1_500_000)
         (big / "data" / "sample" / f"big{number}.ans").write_text(f"{number * 1_500_000}\n")
     script = f"""
+    export LAP_RESERVE_MB=0  # the disk itself must fill up
     "$1" ledger init --ledger "$2/ledger" || exit 90
     "$1" corpus import {big} --ledger "$2/ledger"; echo "import ended with $?" >&2
     "$1" sql "SELECT count(*) AS n FROM problem" --ledger "$2/ledger" --json || exit 91

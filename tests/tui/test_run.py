@@ -16,7 +16,7 @@ from ledger.events import WorkerStarted
 from ledger.store.opened import open_ledger
 from ledger.streams.local import LocalStream
 from ledger.streams.producer import Producer
-from tui import running
+from tui import benches
 
 WORKS = 225
 OUTCOMES = "SELECT work_id, count(*) FILTER (accepted), count(*) FILTER (surplus) FROM execution GROUP BY work_id"
@@ -152,12 +152,16 @@ def long(tmp_path: Path) -> Path:
     return root
 
 
-def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(long: Path) -> None:
-    """After SIGINT the exit code is 130, and a second run does just the rest."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(long: Path, number: signal.Signals) -> None:
+    """After SIGINT, or a supervisor's SIGTERM, the exit code is 130, and a second run does just the rest."""
     end = end_of(long) + 30
     process = start(long)
     wait_for_records(long, process, end)
-    os.killpg(process.pid, signal.SIGINT)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does
+    else:
+        process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Traceback" not in err
@@ -193,7 +197,7 @@ def test_sigkill_at_any_moment_loses_nothing(long: Path) -> None:
 @pytest.mark.parametrize("other", ["isolation", "host", "interpreter"])
 def test_a_campaign_goes_on_only_where_it_was_begun(ledger: Path, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Timings of another isolation, host or interpreter are another class: the run is refused and nothing is run."""
-    monkeypatch.setattr(running, "host_fingerprint", lambda: ("elsewhere", "words"))
+    monkeypatch.setattr(benches, "host_fingerprint", lambda: ("elsewhere", "words"))
     begun = {"isolation": "other", "host": "elsewhere", "interpreter": "0"} if other != "host" else {"host": "before"}
     with contextlib.closing(open_ledger(ledger)) as opened, contextlib.closing(opened.stream()) as stream:
         worker = WorkerStarted(

@@ -136,6 +136,12 @@ def test_a_question_names_what_was_switched():
     assert question.with_next_reading().with_next_reading().criterion == question.base
 
 
+def test_the_reading_switches_only_to_what_has_a_meaning():
+    """From any other environment to the leaderboard; a total in ns is no share of 100 and stays there."""
+    assert Question("pre", preset("timeout-2s")).with_next_reading().criterion.reading == "leaderboard"
+    assert Question("mine", Criterion(statistic="total")).with_next_reading().criterion.reading == "leaderboard"
+
+
 @given(st.lists(st.lists(st.integers(-1, 9), min_size=3, max_size=3), min_size=1, max_size=5))
 def test_medians_agree_with_the_standard_library(durations):
     """Median over the tests that were passed, rounded down; -1 where none was."""

@@ -1,5 +1,8 @@
 """`lap config`: what is set, and where it comes from."""
 
+import re
+from typing import Any
+
 import click
 
 from tui.output import json_option, print_json, print_table
@@ -19,13 +22,22 @@ def command() -> None:
 @command.command()
 @json_option
 def show(as_json: bool) -> None:
-    """Print each setting, its value, its source and its meaning."""
+    """Print each setting, its value, its source and its meaning. Passwords are not shown, only where they are set."""
     settings = read_settings()
     rows = [
-        (name, getattr(settings, name), source_of(name), field.description)
+        (name, shown(getattr(settings, name)), source_of(name), field.description)
         for name, field in Settings.model_fields.items()
     ]
     if as_json:
         print_json({name: {"value": value, "source": source, "meaning": text} for name, value, source, text in rows})
     else:
         print_table(("setting", "value", "source", "meaning"), [(n, str(v), s, t) for n, v, s, t in rows])
+
+
+_USER = re.compile(r"//.*@")
+_SECRET = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
+
+
+def shown(value: Any) -> Any:
+    """A setting's value without what is secret in it: the user and password of an address, and its secret options."""
+    return _SECRET.sub(r"\1***", _USER.sub("//***@", value)) if isinstance(value, str) else value

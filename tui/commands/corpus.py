@@ -47,7 +47,7 @@ def import_(paths: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
             packages.append(read_package(folder))
             bar.advance(bar.task_ids[0])
     rows = []
-    with writing(settings.ledger, "lap corpus import") as open_:
+    with writing(settings.location, "lap corpus import") as open_:
         questions = Questions(open_.ledger)
         try:
             known = {r["id"] for r in questions.rows(_KNOWN)}
@@ -85,7 +85,7 @@ def filter_(campaign: str | None, ledger: str | None, as_json: bool) -> None:
     Example:
       lap corpus filter --campaign main
     """
-    with writing(read_settings(ledger=ledger).ledger, "lap corpus filter") as open_:
+    with writing(read_settings(ledger=ledger).location, "lap corpus filter") as open_:
         questions = Questions(open_.ledger)
         try:
             decided = decisions(load(questions, campaign))

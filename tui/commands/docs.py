@@ -27,10 +27,12 @@ def command(folder: str) -> None:
 
 def pages() -> dict[str, str]:
     """File name -> text of every generated page."""
+    from tui.criteria_page import criteria_page
+
     return {
         "events.md": "\n".join(_events()) + "\n",
         "views.md": "\n".join(_views()) + "\n",
-        "criteria.md": "\n".join(_criteria()) + "\n",
+        "criteria.md": "\n".join(criteria_page(NOTE)) + "\n",
     }
 
 
@@ -59,20 +61,3 @@ def _views() -> Iterator[str]:
         needs = ", ".join(f"`{need}`" for need in view.needs)
         yield from ("", f"## `{view.name}`", "", f"{view.doc[0].upper()}{view.doc[1:]}. Stands on {needs}.", "")
         yield from ("```sql", view.sql.strip(), "```")
-
-
-def _criteria() -> Iterator[str]:
-    from replay.criteria import PRESETS, describe
-
-    yield from (NOTE, "", "# Criteria", "")
-    yield "A criterion is the question that is put to stored measurements: plain data in a TOML file, or flags of"
-    yield "`lap replay`, `lap reward` and `lap why`. Its hash covers its canonical form (RFC 8785, defaults left out)."
-    yield from ("", "## Keys", "", "| key | allowed | default | meaning |", "|---|---|---|---|")
-    for field in describe():
-        default = "absent" if field.default is None else f"`{field.default}`"
-        yield f"| `{field.name}` | {field.allowed.replace('|', chr(92) + '|')} | {default} | {field.meaning} |"
-    yield from ("", "## Presets", "", "| name | hash | canonical form |", "|---|---|---|")
-    for name, criterion in PRESETS.items():
-        yield f"| `{name}` | `{criterion.hash[:12]}` | `{criterion.canonical().decode()}` |"
-    yield from ("", "## An example", "", "```toml", "tau = 30", 'reading = "leaderboard"', "timeout_ms = 1500")
-    yield from ('startup = "subtract"', "min_references = 8", "```", "", "`lap replay --criterion strict.toml`")

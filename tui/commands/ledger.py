@@ -1,17 +1,40 @@
 """`lap ledger`: make, inspect, seal and verify a ledger."""
 
+import importlib
 from dataclasses import asdict
 
 import click
 
 from tui.output import json_option, ledger_option, print_json, print_table, say
-from tui.session import asking, make_ledger, writing
+from tui.session import asking, make_ledger, now_ms, writing
 from tui.settings import read_settings
 
+ELSEWHERE = {
+    "backup": ("tui.commands.moving", "backup"),
+    "compact": ("tui.commands.upkeep", "compact"),
+    "copy": ("tui.commands.moving", "copy"),
+    "gc": ("tui.commands.upkeep", "gc"),
+    "rebuild": ("tui.commands.rebuild", "command"),
+    "restore": ("tui.commands.moving", "restore"),
+}
+"""Subcommands that live in modules of their own, which are loaded when they are called or listed."""
 
-@click.group()
+
+class _Group(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *ELSEWHERE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        module, name = ELSEWHERE[cmd_name]
+        found: click.Command = getattr(importlib.import_module(module), name)
+        return found
+
+
+@click.group(cls=_Group)
 def command() -> None:
-    """Make, inspect, seal and verify a ledger.
+    """Make, inspect, seal and verify a ledger; keep it small, mend it, move it.
 
     \b
     Example:
@@ -24,10 +47,10 @@ def command() -> None:
 @ledger_option
 def init(ledger: str | None) -> None:
     """Make a ledger, or bring an older one up to date; nothing in it is lost."""
-    root = read_settings(ledger=ledger).ledger
-    made = make_ledger(root)
+    place = read_settings(ledger=ledger).location
+    made = make_ledger(place)
     try:
-        say(f"ledger {made.identity} is ready in {root}")
+        say(f"ledger {made.identity} is ready in {place}")
     finally:
         made.close()
 
@@ -39,13 +62,14 @@ def status(ledger: str | None, as_json: bool) -> None:
     """Show what was admitted, what waits, and what was quarantined."""
     from ledger.status import ledger_status
 
-    with asking(read_settings(ledger=ledger).ledger) as questions:
-        found = ledger_status(questions.ledger)
+    with asking(read_settings(ledger=ledger).location) as questions:
+        found = ledger_status(questions.ledger, now_ms=now_ms())
         if as_json:
             print_json({"cut": str(questions.cut), **asdict(found)})
             return
-        columns = ("stream", "partition", "admitted", "in tail", "waiting", "duplicates", "open gaps", "quarantined")
-        rows = [tuple(asdict(partition).values()) for partition in found.partitions]
+        counts = ("admitted", "in tail", "waiting", "duplicates", "open gaps", "quarantined", "retried")
+        columns = ("stream", "partition", *counts, "held by")
+        rows = [tuple(asdict(partition).values())[: len(columns)] for partition in found.partitions]
         print_table(columns, rows, title=f"ledger {found.identity}", cut=str(questions.cut))
         print_table(("segments", "head"), [(found.segments, found.head)])
 
@@ -56,7 +80,7 @@ def seal(ledger: str | None) -> None:
     """Seal the tail into immutable Parquet segments."""
     from consumers.sealer import seal as seal_tail
 
-    with writing(read_settings(ledger=ledger).ledger, "lap ledger seal") as open_:
+    with writing(read_settings(ledger=ledger).location, "lap ledger seal") as open_:
         open_.admit()
         sealed = seal_tail(open_.ledger)
         say(
@@ -72,22 +96,29 @@ def verify(ledger: str | None, as_json: bool) -> None:
     """Prove what was admitted: digests, chains, running heads, segments, blobs. Rewards too: `lap verify`."""
     from tui.commands.verify import prove
 
-    prove(read_settings(ledger=ledger).ledger, None, as_json=as_json, with_rewards=False)
+    prove(read_settings(ledger=ledger).location, None, as_json=as_json, with_rewards=False)
 
 
 @command.command()
 @ledger_option
 @json_option
 def du(ledger: str | None, as_json: bool) -> None:
-    """Show bytes by part and rows by event type."""
+    """Show bytes by part, rows by event type, and how fast the ledger grows; `unknown` is null with --json.
+
+    \b
+    Example:
+      lap ledger du --json | jq .days_to_full
+    """
     from ledger.usage import usage
 
-    with asking(read_settings(ledger=ledger).ledger) as questions:
+    with asking(read_settings(ledger=ledger).location) as questions:
         used = usage(questions.ledger)
         if as_json:
             print_json({"cut": str(questions.cut), **asdict(used)})
             return
-        parts = [(name.removesuffix("_bytes"), value) for name, value in asdict(used).items() if name != "types"]
+        figures = {name: "unknown" if figure is None else figure for name, figure in asdict(used).items()}
+        parts = [(name.removesuffix("_bytes"), size) for name, size in figures.items() if name.endswith("_bytes")]
         print_table(("part", "bytes"), parts)
+        print_table(("bytes a day", "days to full"), [(figures["bytes_a_day"], figures["days_to_full"])])
         rows = [tuple(asdict(kind).values()) for kind in used.types]
         print_table(("event", "version", "frames", "rows", "segment bytes"), rows, cut=str(questions.cut))

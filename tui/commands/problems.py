@@ -26,7 +26,7 @@ def command(campaign: str | None, ledger: str | None, at: str | None, as_json: b
     Example:
       lap problems
     """
-    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+    with asking(read_settings(ledger=ledger).location, at) as questions:
         rows = questions.rows(_PROBLEMS)
         spread = _spread(questions, campaign) if questions.rows("SELECT 1 FROM campaign LIMIT 1") else {}
         cut = str(questions.cut)

@@ -89,7 +89,7 @@ def command(
     name, criterion = read_criterion(word, flags)
     prefix = "" if criterion == Criterion() else f"{name} "
     criteria = [(f"{prefix}p_{tau}", replace(criterion, tau=tau)) for tau in taus] or [(name, criterion)]
-    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+    with asking(read_settings(ledger=ledger).location, at) as questions:
         snapshot = load(questions, campaign)
         answers = [_answer(questions, snapshot, *named, k=k, source=source) for named in criteria]
         second = None

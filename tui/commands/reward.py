@@ -1,15 +1,21 @@
 """`lap reward`: assign rewards under a criterion, as events."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.events import RewardAssigned
+from ledger.events import FACTS, RewardAssigned
+from ledger.store.location import Location
 from tui.criteria import criterion_options, read_criterion
 from tui.output import campaign_option, json_option, ledger_option, print_json, print_table, say
+from tui.services import group_name, lease_option, log_option, serving
 from tui.session import writing
 from tui.settings import read_settings
+
+if TYPE_CHECKING:
+    from consumers.deriving import RewardOrder
+    from tui.logs import Form
 
 
 @click.command()
@@ -18,12 +24,14 @@ from tui.settings import read_settings
 @click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
 @campaign_option
 @ledger_option
+@click.option("--follow", is_flag=True, help="Go on as problems close, until it is stopped.")
+@lease_option
+@log_option
 @json_option
 def command(
     word: str | None,
     tau: str | None,
-    source: str | None,
-    campaign: str | None,
+    follow: bool,
     ledger: str | None,
     as_json: bool,
     **flags: Any,
@@ -33,12 +41,37 @@ def command(
     \b
     Example:
       lap reward --criterion top-30
+      lap reward --criterion top-30 --campaign main --follow
     """
+    from consumers.deriving import RewardOrder
+
+    asked = {name: flags.pop(name) for name in ("campaign", "source")}
+    service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
+    name, criterion = read_criterion(word, {**flags, "tau": tau})
+    order = RewardOrder(criterion, name, **asked)
+    place = read_settings(ledger=ledger).location
+    if follow:
+        _follow(place, order, **service)
+    else:
+        _once(place, order, as_json=as_json)
+
+
+def _follow(place: Location, order: "RewardOrder", *, log: "Form", lease_seconds: float) -> None:
+    from consumers.deriving import RewardFollower
+
+    with serving(place, "reward", log, lease_seconds) as service:
+        group = service.group(
+            group_name("rewards", order.criterion.hash, order.campaign or "", order.source or ""), (FACTS,)
+        )
+        service.derive(group, RewardFollower(service.ledger, service.producer, order, service.edge))
+
+
+def _once(place: Location, order: "RewardOrder", *, as_json: bool) -> None:
     from consumers.rewarder import assign
 
-    name, criterion = read_criterion(word, {**flags, "tau": tau})
-    with writing(read_settings(ledger=ledger).ledger, "lap reward") as open_:
-        done = assign(open_.ledger, open_.producer, criterion, name=name, campaign=campaign, source=source)
+    name, criterion = order.name, order.criterion
+    with writing(place, "lap reward") as open_:
+        done = assign(open_.ledger, open_.producer, criterion, name=name, campaign=order.campaign, source=order.source)
     say(
         f"{len(done.new)} rewards assigned under {name} ({criterion.hash[:12]}), {done.held} were held already, "
         f"{done.waiting} candidates are open or undecided"

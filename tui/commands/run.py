@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ledger.errors import UserError
 from ledger.questions import Questions
 from tui.output import json_option, ledger_option, print_json, say
 from tui.session import Writing, asking, writing
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 @click.option("--warmups", type=int, default=None, metavar="N", help="Marked runs before them.  [default: 0]")
 @click.option("--seed", type=int, default=None, metavar="N", help="Seed of the shuffled order.  [default: 0]")
 @click.option("--isolation", type=click.Choice(["auto", "bubblewrap", "plain"]), default=None, help="[default: auto]")
+@click.option("--submit", is_flag=True, help="Only ask for the works: each `lap worker` runs what it can.")
+@click.option("--wait", is_flag=True, help="With --submit: show progress until the campaign is closed.")
 @click.option("--dry-run", is_flag=True, help="Print the executions left and an estimate of the time; run nothing.")
 @json_option
 def command(
@@ -39,6 +42,8 @@ def command(
     as_json: bool,
     references_only: bool,
     every: int,
+    submit: bool,
+    wait: bool,
     **flags: Any,
 ) -> None:
     """Run every program on every test of its problem, in a sandbox, shuffled together.
@@ -49,9 +54,12 @@ def command(
     Example:
       lap run --limit 2 --dry-run
       lap run stonegame slidingmax --limit 2
+      lap run --campaign main --submit --wait
     """
     from tui.planning import choose, left_of, plan_campaign
 
+    if wait and not submit:
+        raise UserError("--wait belongs to --submit: without it `lap run` runs the programs itself and waits anyway")
     settings = read_settings(ledger=ledger, **flags)
 
     def planned(questions: Questions) -> "Planned":
@@ -59,12 +67,33 @@ def command(
         return plan_campaign(questions, chosen, settings, campaign)
 
     if dry_run:
-        with asking(settings.ledger) as questions:
+        with asking(settings.location) as questions:
             left = left_of(questions, planned(questions).plan)
             _tell_estimate(left, settings, str(questions.cut), as_json=as_json)
         return
-    with writing(settings.ledger, "lap run") as open_:
-        _run(open_, settings, planned, as_json=as_json)
+    with writing(settings.location, "lap run") as open_:
+        if submit:
+            _submit(open_, planned, wait=wait, as_json=as_json)
+        else:
+            _run(open_, settings, planned, as_json=as_json)
+
+
+def _submit(open_: Writing, planned: "Callable[[Questions], Planned]", *, wait: bool, as_json: bool) -> None:
+    from tui.running import submit_plan
+
+    with closing(Questions(open_.ledger)) as questions:
+        plan = planned(questions)
+    summary = submit_plan(open_, plan, wait=wait)
+    cut = str(open_.ledger.cut())
+    if as_json:
+        print_json({"cut": cut, **summary})
+    else:
+        state = "closed" if summary["closed"] else f"{summary['left']} of {summary['works']} works left"
+        say(f"campaign {summary['campaign']}: {state}; cut {cut}")
+    if wait and not summary["closed"]:
+        if not summary["interrupted"]:
+            say("every work that is left failed in the sandbox each time it was tried; see `lap doctor`")
+        raise click.exceptions.Exit(130 if summary["interrupted"] else 1)
 
 
 def _run(open_: Writing, settings: Settings, planned: "Callable[[Questions], Planned]", *, as_json: bool) -> None:

@@ -26,12 +26,12 @@ def command(word: str | None, ledger: str | None, at: str | None) -> None:
     """
     from tui.screens.question import Question
 
-    root, question = read_settings(ledger=ledger).ledger, Question(*read_criterion(word, {}))
+    place, question = read_settings(ledger=ledger).location, Question(*read_criterion(word, {}))
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError("lap tui needs a terminal; in a script use `lap replay --json`")
     from tui.screens.app import LedgerApp
 
-    app = LedgerApp(root, at, question)
+    app = LedgerApp(place, at, question)
     failure = app.run()
     if failure is not None:
         raise failure

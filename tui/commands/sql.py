@@ -25,7 +25,7 @@ def command(query: str | None, views: bool, ledger: str | None, at: str | None, 
     if views or query is None:
         print_table(("view", "meaning"), [(view.name, view.doc) for view in VIEWS])
         return
-    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+    with asking(read_settings(ledger=ledger).location, at) as questions:
         answer = questions.ask_user(query)
         rows = list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
         if as_json:

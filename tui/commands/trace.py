@@ -1,7 +1,8 @@
 """`lap trace`: the tree from a reward to its gates, percentiles, calibration and raw timings, computed again."""
 
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -9,33 +10,59 @@ from rich.text import Text
 from rich.tree import Tree
 
 from consumers.audit import TestTrace, Trace, trace
-from tui.output import at_option, json_option, ledger_option, print_json
+from tui.output import at_option, json_option, ledger_option, print_json, say, write_whole
 from tui.session import asking
 from tui.settings import read_settings
+
+if TYPE_CHECKING:
+    from ledger.questions import Questions
 
 
 @click.command()
 @click.argument("reward_id")
+@click.option(
+    "--bundle",
+    default=None,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write all that proves it, as a zip.",
+)
 @ledger_option
 @at_option
 @json_option
-def command(reward_id: str, ledger: str | None, at: str | None, as_json: bool) -> None:
+def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | None, as_json: bool) -> None:
     """Follow a reward down to raw timings and compute it again from them. Exit code 1 when it does not agree.
 
-    REWARD_ID may be shortened to its first digits.
+    REWARD_ID may be shortened to its first digits. A bundle holds the frames and blobs that the reward rests on, and
+    `verify.py`, which proves them against a head that you kept, with Python and pyarrow alone.
 
     \b
     Example:
-      lap trace 3f2a91c0
+      lap trace 3f2a91c0 --bundle reward.zip
+      unzip reward.zip verify.py
+      python -I verify.py reward.zip "$(cat head.txt)"
     """
-    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+    with asking(read_settings(ledger=ledger).location, at) as questions:
         found = trace(questions.ledger, questions, reward_id)
+        if bundle is not None:
+            _write_bundle(questions, found, bundle)
     if as_json:
         print_json({"cut": found.reward["cut"], **asdict(found)})
     else:
         Console(highlight=False, width=None if Console().is_terminal else 150).print(_tree(found))
     if found.differences:
         raise click.exceptions.Exit(1)
+
+
+def _write_bundle(questions: "Questions", found: Trace, path: Path) -> None:
+    from consumers.evidence import rests_on
+    from ledger.proof.bundle import bundle
+
+    rests = rests_on(questions.ledger, questions, found)
+    data = bundle(questions.ledger, rests)
+    write_whole(path, data)
+    frames = sum(map(len, rests.places.values()))
+    say(f"{path}: {frames} frames, {len(rests.blobs)} blobs, {len(data)} bytes; check it with `python verify.py`")
 
 
 def _tree(found: Trace) -> Tree:

@@ -55,7 +55,7 @@ def command(
     Example:
       lap why stonegame/table_lists --criterion top-30
     """
-    with asking(read_settings(ledger=ledger).ledger, at) as questions:
+    with asking(read_settings(ledger=ledger).location, at) as questions:
         found = find_program(questions, program)
         rewards = _rewards(questions, found["program_id"], campaign)
         overrides = {**flags, "tau": tau}

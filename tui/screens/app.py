@@ -8,7 +8,6 @@ import asyncio
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import work
@@ -16,6 +15,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from ledger.errors import LapError
+from ledger.store.location import Place
 from replay.errors import ReplayError
 from tui.screens.places import CampaignsScreen
 from tui.screens.question import Question
@@ -45,9 +45,9 @@ class LedgerApp(App[Exception]):
         Binding("c", "reading", "reading"),
     ]
 
-    def __init__(self, root: Path, at: str | None, question: Question) -> None:
+    def __init__(self, place: Place, at: str | None, question: Question) -> None:
         super().__init__()
-        self.root = root
+        self.place = place
         self.question = question
         self.campaign: str | None = None
         self.view: View | None = None
@@ -102,7 +102,7 @@ class LedgerApp(App[Exception]):
     def _read(self, at: str | None) -> "View":
         from tui.screens.source import read_view  # not before the first screen is drawn
 
-        return read_view(self.root, at, self.campaign, self.question)
+        return read_view(self.place, at, self.campaign, self.question)
 
     def _judge(self) -> "View | None":
         view = self.view

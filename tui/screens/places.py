@@ -20,7 +20,7 @@ class CampaignsScreen(TableScreen):
 
     def where(self) -> str:
         """The folder of the ledger."""
-        return f"lapledger {self.desk.root}"
+        return f"lapledger {self.desk.place}"
 
     def make(self, view: "View") -> Page:
         """The campaigns, or what to do next in an empty ledger."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from replay.criteria import Criterion
 
-READINGS = ("leaderboard", "score")
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -36,8 +34,9 @@ class Question:
         return replace(self, tau=tau)
 
     def with_next_reading(self) -> "Question":
-        """The same question with the other reading of the quality q."""
-        return replace(self, reading=READINGS[1 - READINGS.index(self.criterion.reading)])
+        """The same question read as leaderboard, or as score where it was; where a score is no share, leaderboard."""
+        other = self.criterion.reading == "leaderboard" and self.criterion.is_share
+        return replace(self, reading="score" if other else "leaderboard")
 
     def _switched(self) -> dict[str, Any]:
         given = {"reading": self.reading, "tau": self.tau}

@@ -4,9 +4,9 @@ It blocks, so the screens call it in other threads. No terminal toolkit here.
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ledger.questions import CAMPAIGNS, Questions
+from ledger.store.location import Place
 from replay.shell import load
 from tui.screens.model import CampaignRow, Judged, campaign_row, judged
 from tui.screens.question import Question
@@ -32,12 +32,12 @@ class View:
         return f"{self.problems} problem{many} and no campaign yet: run their programs with `lap run`."
 
 
-def read_view(root: Path, at: str | None, campaign: str | None, question: Question) -> View:
-    """The ledger in `root` at a cut, by default the newest, with a campaign judged when one is named.
+def read_view(place: Place, at: str | None, campaign: str | None, question: Question) -> View:
+    """The ledger at `place` at a cut, by default the newest, with a campaign judged when one is named.
 
     LapError or ReplayError when it cannot be read or judged.
     """
-    with asking(root, at) as questions:
+    with asking(place, at) as questions:
         rows = tuple(campaign_row(row) for row in questions.rows(CAMPAIGNS))
         problems = int(questions.rows("SELECT count(*) AS n FROM problem")[0]["n"])
         view = View(str(questions.cut), rows, problems)

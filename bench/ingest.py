@@ -1,0 +1,302 @@
+"""How many events a second go into the ledger and can be proven there, beside one JSON event a record.
+
+`python bench/ingest.py [--quick] [--json] [--only NAME] [--events N] [--folder DIR]` prints
+{"rows": [{"name", "value", "unit", "baseline", "ratio", "reach", "reached"}]}. Every event has the whole schema of
+`timing.measured` and ids of its own; commits are synced, digests checked. Sink and sealer are two processes, as
+`lap sink` and `lap seal` are. Stages and progress go to stderr. Not a test: no figure here can fail the gate.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import json_events
+from stages import lines, stages
+from timings import FINISHED, TIMING, attempts, timings
+
+from consumers.sealer import Sealed, seal
+from consumers.sink import drain
+from ledger.proof import verify
+from ledger.questions import DURATIONS, Questions
+from ledger.store.opened import Ledger, create_ledger, open_ledger
+from ledger.streams.base import Stream
+from ledger.streams.kafka.settings import KafkaSettings
+from ledger.streams.kafka.stream import KafkaStream
+from ledger.streams.producer import Producer
+from tui.memory import keep_freed_memory
+from tui.stack.kafka import KafkaServer
+
+BATCH = 64_000
+"""Events that are made, and appended, at once."""
+
+STEP = {1: 4096, 16: 4096, 1000: 1024}
+"""Records of one drain, by the size of a frame; the sealer works on the last one meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure. `ratio` is how many times better than the baseline it is, `reach` what it is meant to be."""
+
+    name: str
+    value: float
+    unit: str
+    baseline: float | None = None
+    ratio: float | None = None
+    reach: float | None = None
+    reached: bool | None = None
+
+
+def row(
+    name: str, value: float, unit: str = "events/s", *, baseline: float | None = None, reach: float | None = None
+) -> Row:
+    """A figure beside its baseline; of seconds and MB less is better, of events a second more."""
+    more = unit == "events/s"
+    ratio = None if baseline is None else value / baseline if more else baseline / value
+    reached = None if reach is None else value >= reach if more else value <= reach
+    return Row(name, value, unit, baseline, ratio, reach, reached)
+
+
+@dataclass(slots=True)
+class Bench:
+    """What is to be measured, where, and what was."""
+
+    folder: Path
+    events: int
+    only: str
+    small: int
+    baseline: int
+    rows: list[Row] = field(default_factory=list)
+
+    def wants(self, *names: str) -> bool:
+        """True when one of these figures is asked for."""
+        return any(self.only in name for name in names)
+
+    def add(self, made: Row) -> None:
+        """Keeps a figure that is asked for, and tells of it."""
+        if self.only in made.name:
+            self.rows.append(made)
+            say(text(made))
+
+
+def say(words: str) -> None:
+    """Talk goes to stderr."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def text(made: Row) -> str:
+    """A figure in a line."""
+    beside = "" if made.baseline is None else f"  baseline {made.baseline:12,.2f}  x {made.ratio:8.1f}"
+    aim = "" if made.reach is None else f"  reach {made.reach:12,.0f} {'reached' if made.reached else 'missed'}"
+    return f"{made.name:44} {made.value:14,.2f} {made.unit:8}{beside}{aim}"
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds that a call takes."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def produce(stream: Stream, events: int, frame_rows: int, epoch: str) -> float:
+    """Events a second that are appended, without the time in which they are made."""
+    producer = Producer(stream, epoch, "bench", "0", frame_rows=frame_rows)
+    took, done = 0.0, 0
+    while done < events:
+        made = timings(min(BATCH, events - done), done // BATCH)
+        took += timed(lambda: producer.append_rows(TIMING, made.key, made.rows))  # noqa: B023  (called at once)
+        done += len(made.rows)
+    return events / took
+
+
+@contextmanager
+def sealer(folder: Path) -> Iterator[Callable[[], None]]:
+    """A process that seals this ledger when it is told to; telling waits for the sealing before."""
+    command = [sys.executable, __file__, "--seal", str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        orders, answers = process.stdin, process.stdout
+        assert orders is not None and answers is not None  # noqa: S101, PT018  (both are pipes)
+        answers.readline()  # it has opened the ledger
+        busy = False
+
+        def tell() -> None:
+            nonlocal busy
+            if busy:
+                answers.readline()
+            print("seal", file=orders, flush=True)
+            busy = True
+
+        yield tell
+        if busy:
+            answers.readline()
+        orders.close()
+
+
+def run_sealer(folder: Path) -> None:
+    """The other end: seals at every line of stdin."""
+    keep_freed_memory()
+    with closing(open_ledger(folder)) as ledger:
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            seal(ledger)
+            print("sealed", flush=True)
+
+
+def ingest(ledger: Ledger, stream: Stream, events: int, frame_rows: int) -> float:
+    """Events a second from the stream through the tail into segments; all are sealed at the end."""
+    with sealer(ledger.root) as tell:
+        start = time.perf_counter()
+        while drain(ledger, stream, STEP[frame_rows]).admitted:
+            tell()
+        tell()
+    took = time.perf_counter() - start
+    if seal(ledger) != Sealed():
+        raise SystemExit("the sealer left something in the tail")
+    return events / took
+
+
+LOCAL = {size: f"local stream to sealed, frames of {size:,}" for size in (1000, 16, 1)}
+LOCAL_PRODUCE, VERIFY = "produce to local stream, frames of 1,000", "verify"
+QUESTION, VERIFY_ATTEMPTS = "first named question (DURATIONS)", "verify, attempts of five timings"
+KAFKA_PRODUCE, KAFKA = "produce to Kafka, frames of 1,000", "Kafka to sealed, frames of 1,000"
+
+
+def local(bench: Bench) -> None:
+    """The local stream, at three sizes of frames, and the proof of the largest ledger."""
+    if not bench.wants(*LOCAL.values(), LOCAL_PRODUCE, VERIFY):
+        return
+    rows = json_events.events([timings(bench.baseline, 0).rows])
+    baseline, path = json_ingest(bench.folder / "local-json", rows)
+    proof = len(rows) / timed(lambda: json_events.verify(path))
+    for frame_rows, name in LOCAL.items():
+        if bench.wants(name, *((LOCAL_PRODUCE, VERIFY) if frame_rows == 1000 else ())):
+            local_of(bench, frame_rows, baseline, proof)
+    if bench.wants(*LOCAL.values()):
+        for frame_rows, frames in ((1, 200), (16, 200), (1000, 64)):
+            found = stages(frame_rows, frames, bench.folder / f"stages-{frame_rows}")
+            say("\n".join(lines(f"where the time goes, frames of {frame_rows:,}", found)))
+
+
+def local_of(bench: Bench, frame_rows: int, baseline: float, proof: float) -> None:
+    """Frames of one size: produced, ingested, and the large ones proven."""
+    large = frame_rows == 1000
+    events = bench.events if large else bench.small * frame_rows
+    folder = bench.folder / f"local-{frame_rows}"
+    with closing(create_ledger(folder, "bench", "now")) as ledger, closing(ledger.stream()) as stream:
+        made = produce(stream, events, frame_rows, f"epoch-{frame_rows}")
+        taken = ingest(ledger, stream, events, frame_rows)
+        if large:
+            bench.add(row(LOCAL_PRODUCE, made))
+        bench.add(row(LOCAL[frame_rows], taken, baseline=baseline, reach=1_000_000 if large else None))
+        if large and bench.wants(VERIFY):
+            checked(bench, ledger, VERIFY, events, baseline=proof, reach=2_000_000)
+
+
+def checked(
+    bench: Bench, ledger: Ledger, name: str, events: int, *, baseline: float | None = None, reach: float | None = None
+) -> None:
+    """Adds how many events a second are proven."""
+    start = time.perf_counter()
+    proof = verify(ledger)
+    took = time.perf_counter() - start
+    if proof.problems:
+        raise SystemExit(f"the ledger is damaged: {proof.problems[0]}")
+    bench.add(row(name, events / took, baseline=baseline, reach=reach))
+
+
+def attempted(bench: Bench) -> None:
+    """Whole attempts, sealed: the first named question that reads timings, and the proof of every attempt."""
+    if not bench.wants(QUESTION, VERIFY_ATTEMPTS):
+        return
+    made = [attempts(max(bench.small // 4, 500), seed) for seed in range(4)]
+    events = sum(len(one.timings) + len(one.finished) for one in made)
+    with (
+        closing(create_ledger(bench.folder / "attempts", "bench", "now")) as ledger,
+        closing(ledger.stream()) as stream,
+    ):
+        producer = Producer(stream, "epoch-a", "bench", "0")
+        for one in made:
+            producer.append_rows(TIMING, one.key, one.timings)
+            producer.append_rows(FINISHED, one.key, one.finished)
+        drain(ledger, stream)
+        seal(ledger)
+        with closing(Questions(ledger)) as questions:
+            asked = timed(lambda: questions.ask(DURATIONS))
+        rows = json_events.events(one.timings for one in made)
+        path = json_ingest(bench.folder / "attempts-json", rows)[1]
+        bench.add(row(QUESTION, asked, "s", baseline=timed(lambda: json_events.durations(path))))
+        checked(bench, ledger, VERIFY_ATTEMPTS, events)
+
+
+def json_ingest(folder: Path, rows: list[dict[str, object]]) -> tuple[float, Path]:
+    """Events a second of the baseline on a local stream of its own, and the Parquet file that it made."""
+    with closing(create_ledger(folder, "bench", "now").stream()) as stream:
+        json_events.produce(stream, rows)
+        start = time.perf_counter()
+        path = json_events.ingest(stream, folder, len(rows))
+        return len(rows) / (time.perf_counter() - start), path
+
+
+def kafka(bench: Bench) -> None:
+    """A broker of our own: produced there, and from there into a ledger."""
+    if not bench.wants(KAFKA_PRODUCE, KAFKA):
+        return
+    server = KafkaServer(bench.folder / "kafka")
+    server.start()
+    try:
+        settings = KafkaSettings(servers=server.bootstrap, prefix="frames")
+        with closing(KafkaStream.create(KafkaSettings(servers=server.bootstrap, prefix="json"))) as stream:
+            rows = json_events.events([timings(bench.baseline, 0).rows])
+            made = len(rows) / timed(lambda: json_events.produce(stream, rows))
+            folder = bench.folder / "kafka-json"
+            folder.mkdir()
+            taken = len(rows) / timed(lambda: json_events.ingest(stream, folder, len(rows)))
+        ledger = create_ledger(bench.folder / "kafka-ledger", "bench", "now")
+        with closing(ledger), closing(KafkaStream.create(settings)) as stream:
+            rate = produce(stream, bench.events, 1000, "epoch-k")
+            bench.add(row(KAFKA_PRODUCE, rate, baseline=made, reach=700_000))
+            bench.add(row(KAFKA, ingest(ledger, stream, bench.events, 1000), baseline=taken, reach=700_000))
+    finally:
+        server.stop()
+
+
+def peak_mb() -> float:
+    """Peak memory of this process and the largest one that it ran, together, in MB; the broker's is its own."""
+    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return sum(resource.getrusage(kind).ru_maxrss for kind in kinds) / 1024
+
+
+def main() -> None:
+    """Prints the figures, as a table or as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few events: done within 50 s")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", default="", metavar="NAME", help="figures whose name has this in it")
+    parser.add_argument("--events", type=int, metavar="N", help="events in frames of 1,000 (10 million)")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="where the files lie meanwhile; on a disk")
+    parser.add_argument("--seal", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.seal:
+        run_sealer(asked.seal)
+        return
+    keep_freed_memory()
+    events = asked.events or (1_024_000 if asked.quick else 10_240_000)
+    small, baseline = (1500, 16_000) if asked.quick else (20_000, 160_000)
+    with tempfile.TemporaryDirectory(dir=asked.folder, prefix="lap-bench-") as folder:
+        bench = Bench(Path(folder), events, asked.only, small, baseline)
+        for part in (local, attempted, kafka):
+            part(bench)
+        bench.add(row("peak memory, without the broker", peak_mb(), "MB", reach=1000))
+    table = "\n".join(map(text, bench.rows))
+    print(json.dumps({"rows": [asdict(made) for made in bench.rows]}) if asked.json else table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Where the time of ingest goes: each stage alone on a few frames, in microseconds of processor time an event.
+
+Stages that wait for the disk take longer than they compute: the second figure is by the clock.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from timings import TIMING, timings
+
+from consumers.intake import decoded, positions, take
+from ledger.digests import canonical
+from ledger.frames import Link, decode, frame_digests, genesis, make_record, payload_digest
+from ledger.packing import joined, packed_slices
+from ledger.store.admission import check_route
+from ledger.store.opened import create_ledger
+from ledger.store.values import check_values
+from ledger.streams.producer import partition_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage costs: microseconds an event, computing and by the clock, and bytes an event that it makes."""
+
+    name: str
+    computing_us: float
+    clock_us: float
+    bytes: float | None = None
+
+
+def stages(frame_rows: int, frames: int, folder: Path) -> list[Stage]:
+    """The stages from rows to a sealed segment and its verification, in their order."""
+    key, events = "p-0", frame_rows * frames
+    place = "facts", partition_of("facts", key)
+    found: list[Stage] = []
+
+    def stage(name: str, call: Callable[[], Any], size: Callable[[Any], int] | None = None) -> Any:
+        call()  # what is made once is not of interest
+        cpu, clock = time.process_time(), time.perf_counter()
+        result = call()
+        cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
+        made = None if size is None else size(result) / events
+        found.append(Stage(name, 1e6 * cpu / events, 1e6 * clock / events, made))
+        return result
+
+    rows = stage("make rows (no part of ingest)", lambda: timings(events, 0, problem=key).rows, _size)
+    bounds = [*range(0, events + 1, frame_rows)]
+    batches = stage("pack", lambda: list(packed_slices(rows, bounds)), lambda made: sum(map(_size, made)))
+
+    def records() -> list[Any]:
+        made, previous = [], genesis("epoch", *place)
+        for sequence, batch in enumerate(batches):
+            record, previous = make_record(TIMING, key, Link("epoch", *place, sequence, previous), batch)
+            made.append(record)
+        return made
+
+    made = stage("encode and digest", records, lambda found: sum(len(record.payload) for record in found))
+    ledger = create_ledger(folder, "identity", "now")
+    with closing(ledger.stream()) as stream:
+        append = Once(lambda: stream.append(*place, made))
+        stage("append to the local stream", append)
+        stored = stage("read from it", lambda: stream.read(*place, 0, frames))
+    frames_made = stage("decode and digest", lambda: [decode(one.record) for one in stored])
+    stage("check place", lambda: [check_route(frame, *place) for frame in frames_made])
+    stage("check values", lambda: [check_values(frame) for frame in frames_made])
+    ready = [(one, decoded(one, *place)) for one in stored]
+    old = positions(ledger)[place]
+    stage("into the tail, with a commit", Once(lambda: take(ledger, old, ready, identity="identity", seen="")))
+    ledger.close()
+    links = [frame.link for frame in frames_made]
+    stage(
+        "digest of the tail",
+        lambda: [
+            payload_digest(TIMING, key, link, one.record.payload) for link, one in zip(links, stored, strict=True)
+        ],
+    )
+    stage("read the tail's rows", lambda: [_rows(one.record.payload) for one in stored])
+    whole = [_rows(one.record.payload) for one in stored]
+    table = stage("join frames", lambda: joined(TIMING.schema, whole), _size)
+    path = folder / "stage.parquet"
+    stage("write Parquet, plain settings", lambda: _write(table, path), lambda _: path.stat().st_size)
+    read = stage("read Parquet", lambda: pq.read_table(path).combine_chunks().to_batches()[0])
+    places = [(key, link) for link in links]
+    stage("canonical form of read rows", lambda: sum(1 for _ in canonical(read.columns, bounds)))
+    stage("that with digests, as verify does", lambda: list(frame_digests(TIMING, read.columns, bounds, places)))
+    return found
+
+
+class Once:
+    """A call that must not be made twice: the warming one does nothing."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call, self._warm = call, False
+
+    def __call__(self) -> Any:
+        """The call's result, from the second time on."""
+        if self._warm:
+            return self._call()
+        self._warm = True
+        return None
+
+
+def _size(rows: Any) -> int:
+    return int(rows.nbytes)
+
+
+def _rows(payload: bytes) -> pa.RecordBatch:
+    return pa.ipc.open_stream(payload).read_next_batch()
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    words = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    numbers = {field.name: "BYTE_STREAM_SPLIT" for field in table.schema if pa.types.is_int64(field.type)}
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=words,
+        column_encoding=numbers,
+        write_statistics=False,
+        write_batch_size=1 << 16,
+        store_schema=False,
+    )
+
+
+def lines(title: str, found: list[Stage]) -> list[str]:
+    """The stages as a table in text."""
+    head = f"{title:44} {'computing':>10} {'by the clock':>13} {'bytes':>8}   (us and bytes an event)"
+    return [head] + [
+        f"  {s.name:42} {s.computing_us:10.3f} {s.clock_us:13.3f} {'' if s.bytes is None else f'{s.bytes:8.1f}'}"
+        for s in found
+    ]

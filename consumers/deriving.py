@@ -1,0 +1,165 @@
+"""The derivers as services: the stream wakes them, and they derive from the ledger at a cut of their own.
+
+Nothing is computed from the stream. What is missing is waited for, visibly; deriving twice is harmless.
+"""
+
+from dataclasses import dataclass
+
+from consumers.calibrator import calibrate
+from consumers.following import Edge, NamedLease, Pace, Place
+from consumers.rewarder import assign
+from ledger.errors import UserError
+from ledger.events import CONTROL, FACTS
+from ledger.store.cuts import Cut
+from ledger.store.opened import Ledger
+from ledger.streams.producer import Producer
+from replay.criteria import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class RewardOrder:
+    """Which rewards to assign: under which criterion, of which campaign, with the calibration of which source."""
+
+    criterion: Criterion
+    name: str
+    campaign: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationOrder:
+    """Which map to fit: under which criterion, of which campaign's stored durations, into which campaign's state."""
+
+    criterion: Criterion
+    source: str
+    target: str
+
+
+class _Waiting:
+    """Tells what is waited for, once for each reason."""
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+        self._reason = ""
+
+    def tell(self, reason: str, *, cut: str) -> None:
+        """A reason that differs from the last one is told."""
+        if reason != self._reason:
+            self._edge.tell("waiting", reason=reason, cut=cut)
+        self._reason = reason
+
+
+class RewardFollower:
+    """Assigns the rewards of the problems whose partition of `facts` it was assigned."""
+
+    def __init__(self, ledger: Ledger, producer: Producer, order: RewardOrder, edge: Edge) -> None:
+        self._ledger, self._producer, self._order, self._edge = ledger, producer, order, edge
+        self._pace = Pace(edge.monotonic)
+        self._waiting = _Waiting(edge)
+        self._seen: tuple[tuple[str, int, int], ...] = ()
+        self._told: set[str] = set()
+
+    def step(self, assigned: frozenset[Place]) -> bool:
+        """One pass, when the ledger admitted something that could change its rewards."""
+        mine = frozenset(partition for stream, partition in assigned if stream == FACTS)
+        now = _admitted(self._ledger.cut(), mine)
+        if mine and now != self._seen and self._pace.due():
+            with self._pace.look():
+                self._assign(mine)
+            self._seen = now
+        return False
+
+    def finish(self) -> bool:
+        """Nothing is held."""
+        return True
+
+    def _assign(self, mine: frozenset[int]) -> None:
+        order = self._order
+        try:
+            done = assign(
+                self._ledger,
+                self._producer,
+                order.criterion,
+                name=order.name,
+                campaign=order.campaign,
+                source=order.source,
+                partitions=mine,
+                told=self._told,
+            )
+        except UserError as error:  # what is asked for is not there yet
+            self._waiting.tell(str(error), cut=str(self._ledger.cut()))
+            return
+        self._told |= {reward.reward_id for reward in done.new}
+        if done.new:
+            problems = sorted({reward.problem_id for reward in done.new})
+            self._edge.tell(
+                "rewards assigned",
+                count=len(done.new),
+                problems=problems,
+                criterion=order.criterion.hash,
+                epoch=self._producer.epoch,
+                frames=self._producer.frames,
+                cut=done.cut,
+            )
+        words = f"{done.waiting} candidates are open or undecided" if done.waiting else "new facts"
+        self._waiting.tell(words, cut=done.cut)
+
+
+class CalibrationFollower:
+    """Fits one campaign into another while it holds the lease of the target, and again when the evidence changes."""
+
+    def __init__(self, ledger: Ledger, producer: Producer, order: CalibrationOrder, edge: Edge) -> None:
+        self._ledger, self._producer, self._order, self._edge = ledger, producer, order, edge
+        self._lease = NamedLease(ledger, f"calibrate:{order.target}", edge)
+        self._pace = Pace(edge.monotonic)
+        self._waiting = _Waiting(edge)
+        self._seen: Cut | None = None
+        self._told: set[str] = set()
+
+    def step(self, assigned: frozenset[Place]) -> bool:
+        """One fit, when the ledger admitted something since the last one; nothing without the lease."""
+        now = self._ledger.cut()
+        if self._lease.hold() and now != self._seen and self._pace.due():
+            with self._pace.look():
+                self._fit()
+            self._seen = now
+        return False
+
+    def finish(self) -> bool:
+        """Gives the lease back."""
+        self._lease.drop()
+        return True
+
+    def _fit(self) -> None:
+        order = self._order
+        try:
+            fitted = calibrate(
+                self._ledger,
+                self._producer,
+                order.criterion,
+                source=order.source,
+                target=order.target,
+                told=self._told,
+            )
+        except UserError as error:  # a campaign is not there yet, or not complete
+            self._waiting.tell(str(error), cut=str(self._ledger.cut()))
+            return
+        self._waiting.tell("new facts", cut=fitted.cut)
+        if fitted.calibration_id not in self._told:
+            self._told.add(fitted.calibration_id)
+            self._edge.tell(
+                "calibration fitted",
+                calibration=fitted.calibration_id,
+                pairs=fitted.pairs,
+                problems=fitted.problems,
+                refused=fitted.refused,
+                epoch=self._producer.epoch,
+                lease_epoch=self._lease.epoch,
+                cut=fitted.cut,
+            )
+
+
+def _admitted(cut: Cut, partitions: frozenset[int]) -> tuple[tuple[str, int, int], ...]:
+    """How much was admitted of what the problems of these partitions rest on."""
+    places = [*((FACTS, partition) for partition in sorted(partitions)), (CONTROL, 0)]
+    return tuple((*place, cut.at(*place)) for place in places)

@@ -1,0 +1,37 @@
+"""Reads old facts as new ones: one declared step from each version of an event to the next, over Arrow columns.
+
+Stored rows never change. Every reader, Arrow and SQL alike, goes through `project`.
+"""
+
+import pyarrow as pa
+
+from ledger.events.base import EVENTS, EventType
+
+
+def project(table: pa.Table, stored: EventType, wanted: EventType) -> pa.Table:
+    """Rows of an older version as a newer one [rows]: its columns in its order, then those that are no event's own.
+
+    Columns that `stored` has and the table lacks stay away, so that a projection to few columns works too.
+    """
+    added = steps(stored, wanted)
+    for field in added.schema:
+        table = table.append_column(field, pa.repeat(added[field.name][0], len(table)))
+    names = {*stored.schema.names, *added.column_names}
+    own = [name for name in wanted.schema.names if name in table.column_names]
+    return table.select([*own, *(name for name in table.column_names if name not in names)])
+
+
+def steps(stored: EventType, wanted: EventType) -> pa.Table:
+    """What every row of an older version gains on the way to a newer one [1]: a column for each that was added."""
+    fields, values = [], []
+    for version in range(stored.version + 1, wanted.version + 1):
+        step = EVENTS[wanted.name, version]
+        for name, value in step.added.items():
+            fields.append(step.schema.field(name))
+            values.append(pa.array([value], fields[-1].type))
+    return pa.Table.from_arrays(values, schema=pa.schema(fields))
+
+
+def versions_of(wanted: EventType) -> list[EventType]:
+    """The versions that can be read as `wanted`, oldest first, itself included."""
+    return [EVENTS[wanted.name, version] for version in range(1, wanted.version + 1)]

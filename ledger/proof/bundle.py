@@ -1,0 +1,93 @@
+"""Writes a bundle: frames, blobs and all that proves them, in one zip file that needs no ledger to be checked.
+
+`ledger.proof.bundle_verifier` checks it and travels in it, as `verify.py`.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from ledger.events import PARTITIONS
+from ledger.frames import encode
+from ledger.proof.extract import Places, frames_at
+from ledger.proof.heads import Written
+from ledger.store.engine import reading
+from ledger.store.opened import Ledger, cut_now, head_now
+
+_DIGESTS = text("SELECT digest FROM frame WHERE stream = :stream AND partition = :partition ORDER BY admission")
+_MANIFESTS = text("SELECT manifest FROM segment ORDER BY ordinal")
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""A bundle of the same ledger has the same bytes, whenever it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a reward's digest of evidence is made of, to be recomputed.
+
+    `tests` hold [id, original, correctness, optimization]; `programs` [id, source's digest, then for each test its
+    number, the outcome, the attempt and the digest of its timings], the pool first, the rewarded one last.
+    """
+
+    problem: str
+    tests: Sequence[Sequence[Any]]
+    programs: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rests:
+    """What one reward rests on: the places of its frames, its blobs and attempts, and its evidence in words.
+
+    `evidence` is None where this release cannot say what the digest in the reward is made of.
+    """
+
+    reward: str
+    places: Places
+    blobs: Collection[str]
+    attempts: Sequence[str]
+    evidence: Evidence | None
+    trace: Mapping[str, Any]
+
+
+def bundle(ledger: Ledger, rests: Rests) -> bytes:
+    """The zip file, proven on the way; Fault when a frame or a blob is missing or altered."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive, reading(ledger.engine) as connection:
+        for name, data in _parts(ledger, connection, rests):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, data)
+    return held.getvalue()
+
+
+def _parts(ledger: Ledger, connection: Connection, rests: Rests) -> Iterator[tuple[str, bytes]]:
+    about = {
+        "ledger": ledger.identity,
+        "head": str(Written(cut_now(connection), head_now(connection))),
+        "manifests": list(connection.execute(_MANIFESTS).scalars()),
+        "reward": rests.reward,
+        "attempts": list(rests.attempts),
+        "evidence": asdict(rests.evidence) if rests.evidence else None,
+    }
+    yield "bundle.json", _json(about)
+    yield "trace.json", _json(rests.trace)
+    yield "verify.py", files("ledger.proof").joinpath("bundle_verifier.py").read_bytes()
+    for admission, frame in frames_at(ledger, connection, rests.places):
+        record = encode(frame)
+        name = f"frames/{frame.link.stream}.{frame.link.partition}.{admission}"
+        yield f"{name}.arrow", record.payload
+        yield f"{name}.json", _json(record.headers)
+    for stream, partition in ((name, number) for name, count in PARTITIONS.items() for number in range(count)):
+        digests = connection.execute(_DIGESTS, {"stream": stream, "partition": partition}).scalars()
+        yield f"chains/{stream}.{partition}.txt", "".join(f"{digest}\n" for digest in digests).encode()
+    for digest in sorted(rests.blobs):
+        yield f"blobs/{digest}", ledger.blobs.get(digest)
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n").encode()

@@ -1,0 +1,126 @@
+"""Manifests as values: parsed with every field of the kind that it must have, so that nothing behind needs to ask.
+
+Whether they tell the truth is checked elsewhere (`ledger.proof.links`).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ledger.digests import blob_digest
+from ledger.errors import Fault
+from ledger.store.metas import FRAME_COLUMNS, FrameMeta, Range
+from ledger.store.segments import Segment, Segments
+
+
+class Reached(NamedTuple):
+    """How far one partition was sealed, and where its stream was read on from then."""
+
+    stream: str
+    partition: int
+    identity: str
+    next_position: int
+    admissions: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What stands beside a segment. `digest` is that of its bytes; `together` are the first and last place sealed.
+
+    `moved` holds, for partitions that had an earlier stream: stream, partition, admissions that came from there.
+    """
+
+    digest: str
+    ledger: str
+    ordinal: int
+    previous: str
+    together: tuple[int, int]
+    supersedes: tuple[str, ...]
+    segment: str
+    type: str
+    version: int
+    rows: int
+    bytes: int
+    admissions: tuple[Range, ...]
+    positions: tuple[Reached, ...]
+    moved: tuple[tuple[str, int, int], ...]
+    frames: list[FrameMeta]
+
+    @property
+    def as_segment(self) -> Segment:
+        """The segment beside it, as its SQL row must describe it."""
+        sizes = len(self.frames), self.rows, self.bytes
+        return Segment(self.ordinal, self.segment, self.digest, self.type, self.version, *sizes, self.admissions)
+
+
+def parse(data: bytes, digest: str) -> Manifest:
+    """The manifest of that digest in these bytes; Fault when they are none. Whether they give it is not asked."""
+    try:
+        return _parsed(data, digest)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Fault(f"manifest {digest} is no manifest: {error}; restore it from a copy of the ledger") from None
+
+
+def _parsed(data: bytes, digest: str) -> Manifest:
+    stored = json.loads(data)
+    if stored["format"] != 1 or stored["frame_columns"] != list(FRAME_COLUMNS):
+        raise ValueError("another release wrote it in a form that is not known here")
+    return Manifest(
+        digest=digest,
+        ledger=_of(str, stored["ledger"]),
+        ordinal=_of(int, stored["ordinal"]),
+        previous=_of(str, stored["previous"]),
+        together=_tuple((int, int), stored["seal"]),
+        supersedes=tuple(_of(str, name) for name in stored["supersedes"]),
+        segment=_of(str, stored["segment"]),
+        type=_of(str, stored["type"]),
+        version=_of(int, stored["version"]),
+        rows=_of(int, stored["rows"]),
+        bytes=_of(int, stored["bytes"]),
+        admissions=tuple(_tuple(_RANGE, span) for span in stored["admissions"]),
+        positions=tuple(Reached(*_tuple(_REACHED, row)) for row in stored["positions"]),
+        moved=tuple(_tuple((str, int, int), row) for row in stored.get("moved", [])),
+        frames=_frames(stored["frames"]),
+    )
+
+
+def read_manifest(segments: Segments, segment: Segment) -> Manifest:
+    """A segment's manifest, whole; Fault when it is missing, altered or no manifest."""
+    data = segments.manifest(segment)
+    if blob_digest(data) != segment.manifest:
+        where = segments.where(segments.manifest_name(segment))
+        raise Fault(f"manifest {where} was altered: its SHA-256 differs from its name; restore it from a copy")
+    return parse(data, segment.manifest)
+
+
+_RANGE = (str, int, int, int)
+_REACHED = (str, int, str, int, int, str)
+_FRAME = (str, int, int, str, str, int, str, str, int, int)
+
+
+def _of(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind.__name__}"[:200])
+    return value
+
+
+def _tuple(kinds: Sequence[type], values: Any) -> Any:
+    if type(values) is not list or tuple(map(type, values)) != tuple(kinds):
+        raise TypeError(f"{values!r} has not the parts that it must have"[:200])
+    return tuple(values)
+
+
+def _frames(rows: list[Any]) -> list[FrameMeta]:
+    """The frames; words that come back are kept once, as many frames share their stream, key and epoch."""
+    words: dict[str, str] = {}
+    shared = words.setdefault
+    found = []
+    for row in rows:
+        if type(row) is not list or tuple(map(type, row)) != _FRAME or row[-2] < 1:
+            raise TypeError(f"{row!r} is no frame"[:200])
+        stream, partition, admission, key, epoch, *rest = row
+        words_of = shared(stream, stream), partition, admission, shared(key, key), shared(epoch, epoch)
+        found.append(FrameMeta(*words_of, *rest))
+    return found

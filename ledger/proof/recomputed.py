@@ -1,0 +1,74 @@
+"""Recomputes the digests of whole frames from their rows. Values in, values out: threads run this.
+
+Where the rows come from is decided by `ledger.proof.sealed` and `ledger.proof.tail`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import pyarrow as pa
+
+from ledger.events import EventType
+from ledger.frames import frame_digests
+from ledger.proof.findings import NONSENSE
+from ledger.proof.timings import Runs
+from ledger.store.metas import FrameMeta
+from ledger.store.quarantine import QUARANTINE, Quarantined
+
+UNREADABLE = (OSError, *NONSENSE)
+"""What Arrow and Parquet raise for bytes that were altered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """A frame whose rows do not give its digest: where they lie, and the rows that stand there now."""
+
+    where: str
+    declared: EventType
+    meta: FrameMeta
+    batch: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """What some frames came to: those whose rows could be read, all rows in one table, and what is wrong.
+
+    The table is None where nothing could be read. `runs` are the timings among the rows, by attempt.
+    """
+
+    declared: EventType
+    frames: Sequence[FrameMeta] = ()
+    table: pa.Table | None = None
+    altered: tuple[Altered, ...] = ()
+    problems: tuple[str, ...] = ()
+    runs: Runs | None = None
+
+
+def altered_frames(
+    where: str, declared: EventType, metas: Sequence[FrameMeta], batch: pa.RecordBatch
+) -> tuple[Altered, ...]:
+    """The frames whose rows do not give their digest; `batch` holds the rows of all of them, one after another."""
+    bounds = list(accumulate((meta.rows for meta in metas), initial=0))
+    whole = sum(end <= batch.num_rows for end in bounds[1:])
+    digests = _quarantine_digests if declared is QUARANTINE else _digests
+    found = [*digests(declared, metas[:whole], batch, bounds[: whole + 1]), *([""] * (len(metas) - whole))]
+    return tuple(
+        Altered(where, declared, meta, batch.slice(start, meta.rows))
+        for meta, start, digest in zip(metas, bounds, found, strict=False)
+        if digest != meta.digest
+    )
+
+
+def _digests(
+    declared: EventType, metas: Sequence[FrameMeta], batch: pa.RecordBatch, bounds: Sequence[int]
+) -> Iterator[str]:
+    return frame_digests(declared, batch.columns, bounds, [(meta.key, meta.link) for meta in metas])
+
+
+def _quarantine_digests(
+    declared: EventType, metas: Sequence[FrameMeta], batch: pa.RecordBatch, bounds: Sequence[int]
+) -> Iterator[str]:
+    for meta, start in zip(metas, bounds, strict=False):
+        (row,) = batch.slice(start, 1).to_pylist()
+        yield Quarantined.from_sealed(meta.admission, row).meta.digest if meta.rows == 1 else ""

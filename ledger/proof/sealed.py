@@ -1,0 +1,194 @@
+"""Checks the segments that hold frames now: every byte by its file's digest, every frame by its rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from queue import Empty, SimpleQueue
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ledger.errors import Fault
+from ledger.events import EVENTS, EventType
+from ledger.forms import strings
+from ledger.packing import holds
+from ledger.proof.findings import Findings
+from ledger.proof.links import Links, compare_frames, manifests
+from ledger.proof.manifests import Manifest
+from ledger.proof.recomputed import UNREADABLE, Recomputed, altered_frames
+from ledger.proof.timings import Due, runs_of
+from ledger.store.metas import FrameMeta
+from ledger.store.quarantine import QUARANTINE
+from ledger.store.segments import Segment, Segments, placed_schema
+
+Call = Callable[[], Recomputed]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A segment under check. A thread borrows an open file, as no two may read one at once.
+
+    `words` are columns of strings that it stores with a dictionary; they are read as such, in a tenth of the time.
+    """
+
+    segments: Segments
+    segment: Segment
+    declared: EventType
+    due: Due
+    words: list[str] = field(default_factory=list)
+    idle: SimpleQueue[pq.ParquetFile] = field(default_factory=SimpleQueue)
+
+    @property
+    def where(self) -> str:
+        return f"segment {self.segments.where(self.segments.name(self.segment))}"
+
+    def borrow(self) -> pq.ParquetFile:
+        try:
+            return self.idle.get_nowait()
+        except Empty:
+            return self.segments.open(self.segment, words=self.words)
+
+
+def sealed_calls(found: Findings, links: Links, due: Due) -> Iterator[Call]:
+    """The checks of all segments, as calls for threads; what needs the database is checked here, in between."""
+    stored = {one.name for one in found.ledger.segments.listing()}
+    gone = 0
+    for number, manifest in enumerate(manifests(found, links), start=1):
+        found.progress("segments", number, len(links.segments))
+        segment = manifest.as_segment
+        declared = EVENTS.get((segment.type, segment.version), QUARANTINE)
+        source = _Source(found.ledger.segments, segment, declared, due)
+        if segment.ordinal in links.superseded and found.ledger.segments.name(segment) not in stored:
+            gone += 1
+            continue
+        yield partial(_check_file, source)
+        if segment.ordinal not in links.superseded:
+            if declared is not QUARANTINE:
+                compare_frames(found, manifest)
+            yield from _group_calls(found, source, manifest)
+    if gone:
+        found.notes.append(f"{gone} superseded segments are gone; their frames lie in the segments that replaced them")
+
+
+def _check_file(source: _Source) -> Recomputed:
+    try:
+        altered = source.segments.digest(source.segments.name(source.segment)) != source.segment.name
+    except Fault as fault:
+        return Recomputed(source.declared, problems=(str(fault),))
+    words = f"{source.where} was altered: its SHA-256 differs from its name"
+    return Recomputed(source.declared, problems=(words,) if altered else ())
+
+
+def _group_calls(found: Findings, source: _Source, manifest: Manifest) -> Iterator[Call]:
+    try:
+        file = source.borrow()
+    except (Fault, *UNREADABLE) as error:
+        found.problem(f"{source.where} cannot be read ({_span(manifest.frames, source.declared)}): {error}")
+        return
+    with file:
+        start, held = 0, file.metadata.num_rows
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        sizes = [group.num_rows for group in groups]
+        source.words.extend(_words(groups[0], placed_schema(source.declared)) if groups else ())
+    for number, rows in enumerate(sizes):
+        end = _frames_of(manifest.frames, start, rows)
+        yield partial(_check_group, source, number, manifest.frames[start:end])
+        start = end
+    if start != len(manifest.frames) or held != manifest.rows:
+        lost = manifest.frames[start:]
+        more = f"; missing: {_span(lost, source.declared)}" if lost else ""
+        found.problem(
+            f"{source.where} holds {held} rows of {start} frames, {manifest.rows} rows of {len(manifest.frames)} frames"
+            f" were due{more}"
+        )
+
+
+def _frames_of(metas: Sequence[FrameMeta], start: int, rows: int) -> int:
+    """The index after the last frame of a row group that starts with frame `start` and holds `rows` rows."""
+    end = start
+    while end < len(metas) and rows > 0:
+        rows -= metas[end].rows
+        end += 1
+    return end
+
+
+def _words(group: pq.RowGroupMetaData, schema: pa.Schema) -> Iterator[str]:
+    """The columns of strings that a row group stores with a dictionary."""
+    for column in map(group.column, range(group.num_columns)):
+        name = column.path_in_schema
+        if name in schema.names and schema.field(name).type == pa.string() and "RLE_DICTIONARY" in column.encodings:
+            yield name
+
+
+def _check_group(source: _Source, number: int, metas: Sequence[FrameMeta]) -> Recomputed:
+    declared = source.declared
+    try:
+        file = source.borrow()
+    except (Fault, *UNREADABLE) as error:
+        return Recomputed(declared, problems=(f"{source.where} cannot be read: {error}",))
+    try:
+        table = _group(source, file, number)
+    except UNREADABLE as error:
+        broken = ", ".join(_broken(file, number, declared)) or "its columns together"
+        words = f"{source.where}: row group {number}, {broken} cannot be read ({_span(metas, declared)}): {error}"
+        return Recomputed(declared, problems=(words,))
+    source.idle.put(file)
+    batch = table.select(declared.schema.names).to_batches()[0]
+    return Recomputed(
+        declared,
+        metas,
+        table,
+        altered_frames(source.where, declared, metas, batch),
+        tuple(_misplaced(source, metas, table)),
+        runs_of(source.due, declared, batch),
+    )
+
+
+def _group(source: _Source, file: pq.ParquetFile, number: int) -> pa.Table:
+    """The rows of a row group in one chunk, sound as Arrow sees it; one of `UNREADABLE` otherwise."""
+    table = file.read_row_group(number, use_threads=False).combine_chunks()
+    table.validate(full=True)
+    if not holds(table.schema, placed_schema(source.declared)):
+        raise ValueError("its columns are not those of its type")
+    if table.num_rows == 0:
+        raise ValueError("it is empty")
+    return table
+
+
+def _broken(file: pq.ParquetFile, number: int, declared: EventType) -> Iterator[str]:
+    """The columns of a row group that cannot be read."""
+    for name in placed_schema(declared).names:
+        try:
+            file.read_row_group(number, columns=[name], use_threads=False).validate(full=True)
+        except UNREADABLE:
+            yield f"column {name}"
+
+
+def _misplaced(source: _Source, metas: Sequence[FrameMeta], table: pa.Table) -> Iterator[str]:
+    """Problems where the rows of a group are not those of whole frames of one partition, each in its place."""
+    counts = np.array([meta.rows for meta in metas], dtype=np.int64)
+    if counts.sum() != table.num_rows or len({(meta.stream, meta.partition) for meta in metas}) != 1:
+        yield f"{source.where}: a row group does not hold the rows of its frames ({_span(metas, source.declared)})"
+        return
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    admissions = np.repeat(np.array([meta.admission for meta in metas], dtype=np.int64), counts)
+    wrong = pc.not_equal(strings(table["_stream"].combine_chunks()), metas[0].stream).to_numpy(zero_copy_only=False)
+    wrong |= table["_partition"].to_numpy() != metas[0].partition
+    wrong |= table["_admission"].to_numpy() != admissions
+    wrong |= table["_row"].to_numpy() != np.arange(len(wrong)) - starts
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        meta = metas[int(np.searchsorted(np.cumsum(counts), first, side="right"))]
+        yield f"{source.where}: rows from {meta.place} row {first - starts[first]} on stand in other places than theirs"
+
+
+def _span(metas: Sequence[FrameMeta], declared: EventType) -> str:
+    """Some frames that follow each other in a segment, in words."""
+    if not metas:
+        return "no listed frame"
+    first, last = metas[0], metas[-1]
+    if len(metas) == 1:
+        return f"{declared.name} of {first.key!r}, {first.place}"
+    return f"{declared.name} of {first.key!r} to {last.key!r}, {first.place} to {last.place}, {len(metas)} frames"

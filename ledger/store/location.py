@@ -1,0 +1,65 @@
+"""Where the parts of a ledger lie: a local folder, and what of it was put on a database server, object store or broker.
+
+Plain values, parsed at the edge. Passwords are never part of a word that is shown.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledger.errors import UserError
+from ledger.streams.kafka.settings import KafkaSettings
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
+SQL_FILE, STREAM_FILE, SPOOL_FILE = "ledger.sqlite", "stream.sqlite", "spool.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A ledger's parts; empty words mean files below `root`. `reserve_bytes` of each local disk stay free.
+
+    `spool_bytes` is the most that a producer keeps while its broker is away.
+    """
+
+    root: Path
+    sql: str = field(default="", repr=False)
+    store: str = ""
+    kafka: KafkaSettings | None = None
+    reserve_bytes: int = 0
+    spool_bytes: int = 1 << 30
+
+    @property
+    def sql_url(self) -> "URL":
+        """The database's address; UserError, without repeating it, when it is none of PostgreSQL."""
+        from sqlalchemy.engine import URL, make_url  # settings are read by commands that need no database
+        from sqlalchemy.exc import ArgumentError
+
+        if not self.sql:
+            return URL.create("sqlite", database=str(self.root / SQL_FILE))
+        try:
+            url = make_url(self.sql)
+        except (ArgumentError, ValueError):
+            raise UserError("setting 'sql' is no database address; write postgresql://USER@HOST/DATABASE") from None
+        if "@" in (url.host or ""):
+            raise UserError("setting 'sql' has an @ in its password; write it as %40")
+        if url.get_backend_name() != "postgresql":
+            raise UserError(f"setting 'sql' names {url.get_backend_name()}; only postgresql:// is supported")
+        return url.set(drivername="postgresql+psycopg")
+
+    def __str__(self) -> str:
+        if not self.sql:
+            return str(self.root)
+        from ledger.store.engine import database_words  # as above
+
+        return f"{self.root} with {database_words(self.sql_url)}"
+
+
+Place = Location | Path
+"""A location, or just the folder of a ledger whose parts all lie in it."""
+
+
+def location_of(place: Place) -> Location:
+    """The location that a place means."""
+    return Location(place) if isinstance(place, Path) else place

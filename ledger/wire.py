@@ -1,0 +1,203 @@
+"""The canonical bytes of a frame straight from its Arrow stream, without making a column: the fast way to its digest.
+
+A batch in its short forms is read here; for anything else `Wire.canonical` is None, and `ledger.digests` gives the same
+bytes from the columns. Whether offsets make sense is for Arrow to check: a wrong one never reads outside the payload.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ledger.digests import KINDS, NUMBERS, Part
+from ledger.events import EVENTS
+from ledger.forms import MOST_WORDS, SAMPLE, in_order, is_narrow, number_type
+from ledger.messages import BATCH, DICTIONARY, END, FEW, WireError, next_message
+from ledger.messages import dictionary_numbers as numbers_of
+from ledger.packing import holds
+
+
+class Column(NamedTuple):
+    """How a column lies in a record batch. `read` gives its canonical bytes, None where they are not short forms."""
+
+    read: Callable[["Wire", "Column", int, int], list[Part] | None]
+    buffers: int
+    head: bytes
+    dtype: np.dtype[Any]
+    dictionary: int
+
+
+class WireWords(NamedTuple):
+    """The words of a dictionary: how many, 0 unless they are distinct, and their canonical bytes."""
+
+    distinct: int
+    canonical: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """Where the parts of a payload lie: (rows, nulls) of each column, (start, bytes) of each buffer in the body.
+
+    `columns` is None when the type has nested columns.
+    """
+
+    payload: bytes
+    columns: tuple[Column, ...] | None
+    words: Mapping[int, WireWords]
+    body: int
+    rows: int
+    nodes: list[list[int]]
+    buffers: list[list[int]]
+
+    def canonical(self) -> bytes | None:
+        """What `ledger.digests.canonical` gives for the batch; None when that has to be asked."""
+        if self.columns is None or not self.rows:
+            return None
+        parts: list[Part] = [self.rows.to_bytes(8, "little")]
+        at = 0
+        for column, (_, nulls) in zip(self.columns, self.nodes, strict=True):
+            found = column.read(self, column, nulls, at)
+            if found is None:
+                return None
+            parts += found
+            at += column.buffers
+        return b"".join(parts)
+
+    def part(self, buffer: int, size: int) -> memoryview:
+        """The first bytes of a buffer."""
+        start = self.body + self.buffers[buffer][0]
+        return memoryview(self.payload)[start : start + size]
+
+    def array(self, buffer: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """A buffer as numbers [rows]."""
+        return np.frombuffer(self.payload, dtype, self.rows, self.body + self.buffers[buffer][0])
+
+    def flags(self, buffer: int) -> npt.NDArray[np.uint8]:
+        """A buffer of bits as bytes [rows]."""
+        bits = np.frombuffer(self.payload, np.uint8, (self.rows + 7) // 8, self.body + self.buffers[buffer][0])
+        return np.unpackbits(bits, count=self.rows, bitorder="little")
+
+
+def read_wire(payload: bytes, name: str, version: int) -> Wire:
+    """The parts of a payload of an event type; WireError, or an error of `struct` and numpy, where it is broken."""
+    _, at = next_message(payload, 0)
+    layout = _layout(name, version, payload[:at])
+    if layout is None:
+        raise WireError("bad-schema", f"columns differ from {name} version {version}")
+    words: dict[int, WireWords] = {}
+    for _ in range(layout.dictionaries):
+        start = at
+        meta, at = next_message(payload, start)
+        if meta.kind == DICTIONARY:
+            read = _words_of if at - start <= FEW else _words_of.__wrapped__
+            words[meta.number] = read(payload[start:at])
+    start = at
+    meta, at = next_message(payload, start)
+    if meta.kind != BATCH or len(words) != layout.dictionaries or payload[at:] not in (b"", END):
+        raise WireError("bad-schema", "a frame holds one record batch and nothing else but its dictionaries")
+    return Wire(payload, layout.columns, words, start + meta.size, meta.rows, meta.nodes, meta.buffers)
+
+
+class _Layout(NamedTuple):
+    columns: tuple[Column, ...] | None
+    dictionaries: int
+
+
+@lru_cache(maxsize=512)
+def _layout(name: str, version: int, message: bytes) -> _Layout | None:
+    """The columns that a schema's message tells of; None when they are not those of the type."""
+    schema = pa.ipc.read_schema(pa.py_buffer(message))
+    if not holds(schema, EVENTS[name, version].schema):
+        return None
+    numbers = numbers_of(message)
+    dictionaries = sum(number >= 0 for number in numbers)
+    if any(pa.types.is_nested(kind) for kind in schema.types):
+        return _Layout(None, dictionaries)
+    return _Layout(tuple(map(_column, schema.types, numbers)), dictionaries)
+
+
+def _column(kind: pa.DataType, number: int) -> Column:
+    if pa.types.is_dictionary(kind):
+        return Column(_words, 2, b"string\x00words", np.dtype(kind.index_type.to_pandas_dtype()), number)
+    if pa.types.is_string(kind):
+        return Column(_texts, 3, b"string\x00texts", np.dtype(np.uint8), -1)
+    if pa.types.is_fixed_size_binary(kind):
+        width = kind.byte_width
+        return Column(_octets, 2, b"string\x00octets" + bytes([width]), np.dtype(f"V{width}"), -1)
+    if pa.types.is_boolean(kind):
+        return Column(_flags, 2, KINDS[np.dtype(np.uint8)], np.dtype(np.uint8), -1)
+    dtype = NUMBERS[kind.id]
+    return Column(_numbers, 2, KINDS[dtype], dtype, -1)
+
+
+def _numbers(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
+    if nulls:
+        return _numbers_with_nulls(wire, column, at)
+    size = column.dtype.itemsize
+    if column.dtype.kind != "i":
+        fits = True
+    elif wire.rows < SAMPLE or size == 1:
+        fits = size == (8 if wire.rows < SAMPLE else 1)
+    else:
+        fits = is_narrow(wire.array(at + 1, column.dtype))
+    return [column.head, wire.part(at + 1, wire.rows * size)] if fits else None
+
+
+def _numbers_with_nulls(wire: Wire, column: Column, at: int) -> list[Part] | None:
+    valid = wire.flags(at)
+    values = np.where(valid, wire.array(at + 1, column.dtype), column.dtype.type(0))
+    if column.dtype.kind == "i" and not is_narrow(values):
+        return None
+    return [column.head[:-1], b"\x01", np.packbits(valid, bitorder="little"), values]
+
+
+def _flags(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
+    return None if nulls else [column.head, wire.flags(at + 1)]
+
+
+def _octets(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
+    width = column.dtype.itemsize
+    sample = bytes(wire.part(at + 1, SAMPLE * width))
+    if nulls or wire.rows < SAMPLE or len({sample[a : a + width] for a in range(0, len(sample), width)}) <= MOST_WORDS:
+        return None
+    return [column.head, wire.part(at + 1, wire.rows * width)]
+
+
+def _words(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
+    count, canonical = wire.words[column.dictionary]
+    if nulls or wire.rows < SAMPLE or not count or column.dtype != number_type(count):
+        return None
+    if count > 1:
+        numbers = wire.array(at + 1, column.dtype)
+        if not in_order(numbers, count) or (count > MOST_WORDS and numbers[:SAMPLE].max() >= MOST_WORDS):
+            return None
+    return [column.head, canonical, wire.part(at + 1, wire.rows * column.dtype.itemsize)]
+
+
+def _texts(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
+    ends = wire.part(at + 1, 4 * wire.rows + 4)
+    if nulls or wire.rows >= SAMPLE or any(ends[:4]):
+        return None
+    return [column.head, ends[4:], wire.part(at + 2, int.from_bytes(ends[-4:], "little"))]
+
+
+@lru_cache(maxsize=4096)
+def _words_of(message: bytes) -> WireWords:
+    """The words of a dictionary, from its message; most stand in many frames."""
+    meta, _ = next_message(message, 0)
+    count, body = meta.rows, meta.size
+    if meta.nodes[0][1]:
+        raise WireError("bad-schema", "null among the words of a dictionary")
+    if not count:
+        return WireWords(0, b"")
+    edges = np.frombuffer(message, "<i4", count + 1, body + meta.buffers[1][0])
+    text = message[body + meta.buffers[2][0] :]
+    words = {text[a:b] for a, b in pairwise(edges.tolist())}
+    ends = (edges[1:] - edges[0]).astype("<i4").tobytes()
+    canonical = count.to_bytes(4, "little") + ends + text[edges[0] : edges[-1]]
+    return WireWords(count if len(words) == count else 0, canonical)

@@ -1,0 +1,55 @@
+"""Arithmetic on arrays that no float decides: shares rounded up, logarithms in whole steps, rationals in order.
+
+What is exact here gives the same order of programs on every machine.
+"""
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[Any]
+"""int64, or Python's whole numbers where a product may be larger."""
+Score = tuple[Numbers, Numbers]
+"""Numerators and positive denominators."""
+
+LOG_STEPS = 2**16
+"""A logarithm to base 2 is a whole number of these steps."""
+LARGEST = 2**62
+"""Products below this never overflow int64, nor does their double."""
+_HARD = 1e-6  # steps; a float logarithm this near to the middle between two is computed again
+_PRECISE = Context(prec=60)
+
+
+def ceil_share(share: Fraction, size: Ints) -> Ints:
+    """The smallest whole number [K] that is at least a share of a size [K]."""
+    sizes, place = np.unique(size, return_inverse=True)
+    return np.array([math.ceil(share * int(n)) for n in sizes], dtype=np.int64)[place]
+
+
+def log_steps(values: Ints) -> Ints:
+    """Logarithms to base 2 of positive whole numbers, in steps of 2^-16, correctly rounded."""
+    steps = np.log2(values.astype(np.float64)) * LOG_STEPS
+    nearest = np.floor(steps + 0.5).astype(np.int64)
+    for place in zip(*np.nonzero(np.abs(steps + 0.5 - np.rint(steps + 0.5)) < _HARD), strict=True):
+        exact = _PRECISE.ln(Decimal(int(values[place]))) / _PRECISE.ln(Decimal(2)) * LOG_STEPS
+        nearest[place] = math.floor(exact + Decimal("0.5"))
+    return nearest
+
+
+def below(mine: Score, theirs: Score) -> tuple[Bools, Bools]:
+    """Whether each of their scores [M, N] is smaller, and smaller or equal, than each of mine [M]."""
+    (num, den), (their_num, their_den) = (mine[0][:, None], mine[1][:, None]), theirs
+    if _largest(num, their_num) * _largest(den, their_den) >= LARGEST:
+        num, den, their_num, their_den = (part.astype(object) for part in (num, den, their_num, their_den))
+    left, right = their_num * den, num * their_den
+    return (left < right).astype(np.bool_), (left <= right).astype(np.bool_)
+
+
+def _largest(*parts: Numbers) -> int:
+    return max((int(abs(part).max()) for part in parts if part.size), default=0)

@@ -1,0 +1,172 @@
+"""Why each program got its verdict, in short words: what failed, what is too slow, or what was never seen.
+
+Words only: every number here was decided in `court`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from replay.court import Weighed
+from replay.criteria import Criterion
+from replay.measurements import Bools, Bytes, Outcome, ProblemMeasurements, Readings, read
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One judged problem: what was measured, what was asked, and what was decided."""
+
+    m: ProblemMeasurements
+    criterion: Criterion
+    weighed: Weighed
+    g: Bytes  # [P]
+
+
+def reasons(case: Case) -> tuple[str, ...]:
+    """One reason a program [P]."""
+    if case.weighed.rules.left_out:
+        return ("left out: the filter keeps no optimization test",) * len(case.m.programs)
+    if not case.weighed.rules.stays:
+        return (_filter(case),) * len(case.m.programs)
+    words = _Words(case, read(case.m, case.criterion), f"{float(case.criterion.threshold):.6g}")
+    return tuple(words.reason(row) + words.fewer(row) for row in range(len(case.m.programs)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Words:
+    case: Case
+    readings: Readings
+    tau: str  # the threshold on q, for display
+
+    def reason(self, row: int) -> str:
+        c, g = self.case.weighed.c[row], self.case.g[row]
+        for found, words in (
+            (c == 0, self._failed),
+            (g == 0, self._slow),
+            (c == -1, self._unproven),
+            (g == -1, self._open),
+        ):
+            if found:
+                return words(row)
+        return self._passed(row)
+
+    def fewer(self, row: int) -> str:
+        """How many tests it was judged on, where the criterion lets it be fewer than all."""
+        if self.case.criterion.missing != "skip" or not self.case.weighed.tried.lacking[row].any():
+            return ""
+        lacking = self.case.weighed.tried.lacking[row]
+        return f", on {(~lacking).sum()} of {len(lacking)} optimization tests"
+
+    def _passed(self, row: int) -> str:
+        if self.case.criterion.tau != "100":
+            return f"q {self._q(row, high=True)} <= {self.tau}"
+        return "correct" if self.case.criterion.in_time == "ignored" else "correct and in time"
+
+    def _failed(self, row: int) -> str:
+        test = self._first(row, 0)
+        if test is None:
+            return "interface not kept"
+        outcome = Outcome(self.readings.outcome[row, test])
+        word = Outcome.TIME_LIMIT if outcome == Outcome.OK else outcome  # finished, but above the limit
+        return f"{word.name.lower()} on {self._name(test)}"
+
+    def _slow(self, row: int) -> str:
+        if self.case.criterion.in_time == "required" and self.case.weighed.in_time[row] == 0:
+            return self._late(row)
+        return f"too slow: q {self._q(row)} > {self.tau}"
+
+    def _late(self, row: int) -> str:
+        tried, rules = self.case.weighed.tried, self.case.weighed.rules
+        late = tried.over[row] & ~tried.lacking[row] & (rules.kept[rules.ranked] == 1)
+        test = int(np.flatnonzero(rules.ranked)[np.flatnonzero(late)[0]])
+        others = f" and {late.sum() - 1} more" if late.sum() > 1 else ""
+        return f"over the limit on {self._name(test)}{self._took(row, test)}{others}"
+
+    def _took(self, row: int, test: int) -> str:
+        outcome = Outcome(self.readings.outcome[row, test])
+        took = self._amount(self.readings.duration_ns[row, test])
+        return f" ({took if outcome == Outcome.OK else outcome.name.lower()})"
+
+    def _amount(self, value: int) -> str:
+        return f"{value} bytes" if self.case.criterion.clock == "memory" else f"{value / 1e6:.6g} ms"
+
+    def _unproven(self, row: int) -> str:
+        counted = self._counted(row)
+        missing = int(((self.readings.outcome[row] == Outcome.MISSING) & counted).sum())
+        if not counted.any():
+            return "no test counts for correctness"
+        if missing:
+            return f"missing {missing} test{'s' if missing > 1 else ''}"
+        test = self._first(row, -1)
+        if test is None:
+            return self._doubt(row)
+        if self.readings.outcome[row, test] == Outcome.OK:
+            unread = self.readings.duration_ns[row, test] < 0
+            clock = self.case.criterion.clock
+            return f"no {clock} duration on {self._name(test)}" if unread else f"limit unknown on {self._name(test)}"
+        return self._cut_short(row, test)
+
+    def _cut_short(self, row: int, test: int) -> str:
+        at = self._amount(self.readings.bound_ns[row, test])
+        return f"censored: killed at {at} on {self._name(test)}, below the judged limit"
+
+    def _doubt(self, row: int) -> str:
+        """Correct by every test that counts for certain, and yet open."""
+        if self.case.weighed.tried.c[row] == 1:
+            return "interface not looked at"
+        return _filter(self.case)
+
+    def _open(self, row: int) -> str:
+        ranks, criterion = self.case.weighed.ranks, self.case.criterion
+        size, needed = int(ranks.pool_size[row]), criterion.min_references
+        if criterion.in_time == "required" and self.case.weighed.in_time[row] == -1:
+            return self._perhaps_late(row)
+        if criterion.needs_pool and size < needed:
+            return f"pool of {size} reference{'' if size == 1 else 's'}, {needed} needed"
+        if not self.case.weighed.rules.ranked.any() or not ranks.q_den[row]:
+            return "no optimization test"
+        if not self.case.weighed.rules.certain:
+            return _filter(self.case)
+        return f"censored: q from {self._q(row)} to {self._q(row, high=True)}"
+
+    def _perhaps_late(self, row: int) -> str:
+        tried, rules = self.case.weighed.tried, self.case.weighed.rules
+        places = np.flatnonzero(rules.ranked)
+        doubt = ~tried.within[row] & ~tried.lacking[row]
+        if not doubt.any():
+            return "no optimization test"
+        if not rules.certain:
+            return _filter(self.case)
+        test = int(places[np.flatnonzero(doubt)[0]])
+        outcome = Outcome(self.readings.outcome[row, test])
+        if outcome == Outcome.TIME_LIMIT:
+            return self._cut_short(row, test)
+        word = "missing" if outcome == Outcome.MISSING else "limit unknown"
+        return f"{word} on {self._name(test)}"
+
+    def _counted(self, row: int) -> Bools:
+        skipped = self.case.criterion.missing == "skip"
+        lacking = (self.readings.outcome[row] == Outcome.MISSING) & skipped
+        counted: Bools = (self.case.weighed.rules.counted != 0) & ~lacking
+        return counted
+
+    def _first(self, row: int, cell: int) -> int | None:
+        sure = self.case.weighed.rules.counted == 1
+        found = np.flatnonzero((self.case.weighed.tried.cells[row] == cell) & sure & self._counted(row))
+        return int(found[0]) if found.size else None
+
+    def _name(self, test: int) -> str:
+        return self.case.m.tests.ids[test]
+
+    def _q(self, row: int, *, high: bool = False) -> str:
+        ranks = self.case.weighed.ranks
+        numerator = int((ranks.q_hi if high else ranks.q_lo)[row])
+        common = math.gcd(numerator, int(ranks.q_den[row]))
+        top, bottom = numerator // common, int(ranks.q_den[row]) // common
+        return f"{top}/{bottom} = {top / bottom:.4g}" if bottom > 1 else str(top)
+
+
+def _filter(case: Case) -> str:
+    doubtful = int((case.weighed.rules.kept == -1).sum())
+    return f"filter undecided on {doubtful} test{'s' if doubtful > 1 else ''}: the references' mean is not known"

@@ -1,0 +1,64 @@
+"""What the chaos suite shares: its length, a nursery of processes to kill, an empty ledger to copy, and its counts."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from chaos_nursery import Nursery, nursery
+
+from ledger.store.opened import create_ledger
+
+COUNTS = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest tests/chaos --chaos-long 10` kills ten times as often."""
+    parser.addoption("--chaos-long", type=int, default=1, metavar="N", help="repeat the chaos suite's kills N times")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tells what was killed, how often, and where."""
+    lines = terminalreporter.config.stash.get(COUNTS, [])
+    if lines:
+        terminalreporter.section("chaos")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Adds a line to what is told at the end of the run."""
+    lines = request.config.stash.setdefault(COUNTS, [])
+    return lines.append
+
+
+@pytest.fixture(scope="session")
+def times(request: pytest.FixtureRequest) -> int:
+    """How many times as long as usual the suite is."""
+    return int(request.config.getoption("chaos_long", 1))
+
+
+@pytest.fixture(scope="session")
+def victims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """Where processes to kill come from."""
+    with nursery(tmp_path_factory.mktemp("victims")) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty ledger to copy."""
+    root = tmp_path_factory.mktemp("empty") / "ledger"
+    create_ledger(root, "identity-0", "now").close()
+    return root
+
+
+@pytest.fixture
+def fresh(empty: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Makes copies of the empty ledger, by name."""
+
+    def copied(name: str) -> Path:
+        return Path(shutil.copytree(empty, tmp_path / name))
+
+    return copied

@@ -1,0 +1,191 @@
+"""Garbage collection: what nobody names goes after a grace period; what is needed, or might be, stays."""
+
+import os
+from pathlib import Path
+
+import pytest
+from ledgers import admit, append, feed, older_release, parquet_files, put, put_aside, rows, whole
+
+from consumers.collector import Asked, Garbage, collect, find_garbage, named_blobs
+from consumers.compactor import compact
+from consumers.retrier import retry
+from consumers.sealer import seal
+from ledger.errors import Fault
+from ledger.events import ProgramAdded
+from ledger.proof import verify
+from ledger.store.opened import Ledger
+
+NOW = 1_700_000_000_000
+DAY = 24 * 3600 * 1000
+
+
+@pytest.fixture
+def ledger(both: Ledger) -> Ledger:
+    """A ledger whose segments are compacted since NOW; every test runs over both databases."""
+    for number in range(2):
+        feed(both, f"epoch-{number}", count=6)
+        seal(both)
+    compact(both, NOW)
+    for path in (both.root / "segments").rglob("*"):
+        os.utime(path, (NOW / 1000, NOW / 1000))
+    return both
+
+
+def program(blob: str) -> ProgramAdded:
+    """A program with this source."""
+    return ProgramAdded(
+        problem_id="p",
+        program_id=f"p/{blob[:12]}",
+        name="a.py",
+        maker="human",
+        label="accepted",
+        language="python3",
+        source_blob=blob,
+        source_bytes=1,
+        rollout_id=None,
+    )
+
+
+def found(ledger: Ledger, days: float, grace_days: float = 7) -> list[str]:
+    """The names of what may go so many days after NOW."""
+    asked = Asked(round(NOW + days * DAY), round(grace_days * DAY))
+    return sorted(one.name for one in find_garbage(ledger, asked))
+
+
+def put_aged(ledger: Ledger, path: str, days: float = 0, data: bytes = b"x") -> None:
+    """Puts a file into the ledger's folder that was written so many days after NOW."""
+    full = ledger.root / path
+    full.parent.mkdir(parents=True, exist_ok=True)
+    full.write_bytes(data)
+    os.utime(full, ((NOW + days * DAY) / 1000,) * 2)
+
+
+def superseded(ledger: Ledger) -> list[str]:
+    """The names of superseded segments."""
+    query = "SELECT type, version, name FROM segment WHERE ordinal IN (SELECT ordinal FROM supersession)"
+    return sorted(f"{kind}.v{version}/{name}.parquet" for kind, version, name in rows(ledger, query))
+
+
+def test_nothing_goes_before_the_grace_period_is_over(ledger: Ledger) -> None:
+    """Neither superseded segments nor files that nobody names."""
+    put_aged(ledger, "segments/filter.decided.v1/stray.parquet")
+    assert found(ledger, 6.9) == []
+    assert found(ledger, 7) == sorted([*superseded(ledger), "filter.decided.v1/stray.parquet"])
+
+
+def test_superseded_segments_go_and_every_answer_stays(ledger: Ledger) -> None:
+    """Their manifests stay: the chain needs them."""
+    before = whole(ledger)
+    manifests = sorted((ledger.root / "segments").rglob("*.json"))
+    garbage = find_garbage(ledger, Asked(NOW + 7 * DAY))
+    assert collect(ledger, garbage) == garbage
+    assert sorted((ledger.root / "segments").rglob("*.json")) == manifests
+    assert len(parquet_files(ledger)) == 1
+    assert whole(ledger).equals(before)
+    assert verify(ledger).problems == ()
+    assert found(ledger, 365) == []
+
+
+def test_segments_that_were_superseded_twice_go_in_any_order(ledger: Ledger) -> None:
+    """Also when the one between them is gone already."""
+    feed(ledger, "epoch-more", count=6)
+    seal(ledger)
+    compact(ledger, NOW)
+    first = find_garbage(ledger, Asked(NOW + 7 * DAY))
+    ordinals = dict(rows(ledger, "SELECT name, ordinal FROM segment"))
+    between = max(first, key=lambda one: ordinals[Path(one.name).stem])
+    assert collect(ledger, [between]) == [between]
+    assert found(ledger, 7) == sorted(set(superseded(ledger)) - {between.name})
+    collect(ledger, find_garbage(ledger, Asked(NOW + 7 * DAY)))
+    assert whole(ledger).num_rows == 18
+    assert verify(ledger).problems == ()
+
+
+@pytest.mark.parametrize("damage", ["flipped", "missing", "other"])
+def test_damage_in_what_took_their_place_keeps_everything(ledger: Ledger, damage: str) -> None:
+    """A flipped byte, a missing file, another segment under its name: nothing is removed at all."""
+    put_aged(ledger, "segments/filter.decided.v1/stray.parquet")
+    name = rows(ledger, "SELECT name FROM segment WHERE type = 'filter.decided' ORDER BY ordinal DESC LIMIT 1")[0][0]
+    (heir,) = (path for path in parquet_files(ledger) if path.stem == name)
+    heir.chmod(0o644)
+    data = bytearray(heir.read_bytes())
+    if damage == "flipped":
+        data[len(data) // 3] ^= 1
+        heir.write_bytes(data)
+    elif damage == "missing":
+        heir.unlink()
+    else:
+        (other, *_) = (path for path in parquet_files(ledger) if path.stem not in (name, "stray"))
+        heir.write_bytes(other.read_bytes())
+    with pytest.raises(Fault):
+        find_garbage(ledger, Asked(NOW + 7 * DAY))
+
+
+def test_an_altered_manifest_keeps_everything(ledger: Ledger) -> None:
+    """It could claim fewer frames than the segment that it describes had."""
+    manifest = rows(ledger, "SELECT manifest FROM segment WHERE type = 'filter.decided' ORDER BY ordinal LIMIT 1")[0][0]
+    path = ledger.root / "segments" / "filter.decided.v1" / f"{manifest}.json"
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes().replace(b'"p1"', b'"p0"'))
+    with pytest.raises(Fault, match="was altered"):
+        find_garbage(ledger, Asked(NOW + 7 * DAY))
+
+
+def test_unfinished_files_go(ledger: Ledger) -> None:
+    """Of segments and of blobs, whoever left them."""
+    parts = ["segments/.a.part", "segments/filter.decided.v1/.b.part", "blobs/.c.part", "blobs/ab/.d.part"]
+    for path in parts:
+        put_aged(ledger, path)
+    assert set(found(ledger, 7)) - set(superseded(ledger)) == {path.partition("/")[2] for path in parts}
+
+
+def test_blobs_stay_while_an_event_names_them(ledger: Ledger) -> None:
+    """Sealed or in the tail; others go after the grace period."""
+    sealed, tail, orphan = (ledger.blobs.put(word) for word in (b"sealed", b"tail", b"orphan"))
+    append(ledger, "epoch-a", [program(sealed)])
+    seal(ledger)
+    append(ledger, "epoch-b", [program(tail)])
+    for path in (ledger.root / "blobs").rglob("*"):
+        os.utime(path, (NOW / 1000, NOW / 1000))
+    assert named_blobs(ledger) == {sealed, tail}
+    assert found(ledger, 6.9) == []
+    assert set(found(ledger, 7)) - set(superseded(ledger)) == {ledger.blobs.name(orphan)}
+    collect(ledger, find_garbage(ledger, Asked(NOW + 7 * DAY)))
+    assert list(ledger.blobs.digests()) == sorted([sealed, tail])
+    assert verify(ledger).problems == ()
+
+
+def test_blobs_stay_while_a_quarantined_record_may_name_them(ledger: Ledger) -> None:
+    """A type that is not known yet: a retry after the upgrade still finds its source."""
+    digests = [ledger.blobs.put(word) for word in (b"one", b"two")]
+    put(ledger, "epoch-later", [program(digest) for digest in digests])
+    with older_release("program.added"):
+        admit(ledger)
+    put_aside(ledger, b"a" + digests[0].encode())
+    for path in (ledger.root / "blobs").rglob("*"):
+        os.utime(path, (NOW / 1000, NOW / 1000))
+    assert set(digests) <= named_blobs(ledger)
+    assert retry(ledger, seen="", id=1)[0].admission
+    assert set(digests) <= named_blobs(ledger)
+    assert set(found(ledger, 7)) == set(superseded(ledger))
+
+
+def test_a_blob_that_is_put_again_is_young_again(ledger: Ledger) -> None:
+    """Its event may come now: neither found nor, when it was found before, removed."""
+    name = ledger.blobs.name(ledger.blobs.put(b"again"))
+    os.utime(ledger.root / "blobs" / name, (NOW / 1000, NOW / 1000))
+    garbage = [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"]
+    assert [one.name for one in garbage] == [name]
+    ledger.blobs.put(b"again")
+    assert [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"] == []
+    assert collect(ledger, garbage) == []
+    assert ledger.blobs.get(name.rpartition("/")[2]) == b"again"
+
+
+def test_what_is_found_says_why(ledger: Ledger) -> None:
+    """For whoever reads the list before it goes."""
+    put_aged(ledger, "blobs/ab/stray", data=b"12345")
+    reasons = {one.name: one for one in find_garbage(ledger, Asked(NOW + 7 * DAY))}
+    assert reasons["ab/stray"] == Garbage("blobs", "ab/stray", 5, "no event names it", NOW)
+    (segment, *_) = superseded(ledger)
+    assert reasons[segment].reason.startswith("its frames lie in segment ")

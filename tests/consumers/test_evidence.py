@@ -1,0 +1,93 @@
+"""What a reward rests on: complete enough to be proven elsewhere, under a calibration too, from segments and tail."""
+
+import json
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from histories import all_facts, attempts, opening, requests
+from ledgers import ledger_with
+from test_calibrator import AFFINE, fresh, stored
+
+from consumers.audit import trace
+from consumers.calibrator import calibrate
+from consumers.evidence import rests_on
+from consumers.rewarder import assign
+from consumers.sealer import seal
+from consumers.sink import drain
+from ledger.errors import Fault
+from ledger.proof import bundle_verifier, written_now
+from ledger.proof.bundle import Rests, bundle
+from ledger.questions import Questions
+from ledger.store.opened import Ledger
+from ledger.streams.producer import Producer
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """Two campaigns, a map from one into the other, and rewards under it; the blobs that they name; half sealed."""
+    again = [opening(fresh()), *requests(fresh()), *(event for events in attempts(fresh()) for event in events)]
+    made = ledger_with(tmp_path / "ledger", all_facts(stored()), again)
+    seal(made)
+    made.blobs.put_many([b"in", b"out", *(name.encode() for name in ("r0", "r1", "r2", "r3"))])
+    with closing(made.stream()) as stream:
+        producer = Producer(stream, "epoch-2", "test", "0")
+        calibrate(made, producer, AFFINE, source="main", target="again")
+        drain(made, stream)
+        assert assign(made, producer, AFFINE, name="mapped p_50", campaign="again").new
+        drain(made, stream)
+    return made
+
+
+def rests(ledger: Ledger) -> Rests:
+    """What the reward of `alpha/r0` rests on."""
+    with closing(Questions(ledger)) as questions:
+        found = questions.rows("SELECT reward_id FROM reward WHERE starts_with(program_id, 'alpha/r0')")
+        return rests_on(ledger, questions, trace(ledger, questions, found[0]["reward_id"]))
+
+
+def test_a_mapped_reward_rests_on_both_campaigns(ledger: Ledger, tmp_path: Path) -> None:
+    """The reference that was not run again is told with its stored runs; the bundle gives the digest in the reward."""
+    found = rests(ledger)
+    assert found.evidence is not None
+    names = [program[0].split("/")[1].split(".")[0] for program in found.evidence.programs]
+    assert names == ["r0", "r1", "r2", "r3", "r0"]
+    assert all(len(program) == 2 + 4 for program in found.evidence.programs)
+    path = tmp_path / "reward.zip"
+    path.write_bytes(bundle(ledger, found))
+    with zipfile.ZipFile(path) as archive:
+        frames = [
+            json.loads(archive.read(n)) for n in archive.namelist() if n.startswith("frames/") and n.endswith("json")
+        ]
+    kinds = {headers["ce_type"] for headers in frames}
+    assert {"calibration.fitted", "campaign.opened", "reward.assigned", "timing.measured"} <= kinds
+    assert sum(headers["ce_type"] == "campaign.opened" for headers in frames) == 2
+    assert bundle_verifier.main([str(path)]) == 0
+    assert bundle_verifier.main([str(path), str(written_now(ledger))]) == 0
+
+
+def test_a_bundle_is_the_same_from_segments(ledger: Ledger) -> None:
+    """Sealing moves frames and changes none: every part but the list of manifests has the same bytes."""
+    before = bundle(ledger, rests(ledger))
+    seal(ledger)
+    after = bundle(ledger, rests(ledger))
+    (ledger.root / "before.zip").write_bytes(before)
+    (ledger.root / "after.zip").write_bytes(after)
+    with zipfile.ZipFile(ledger.root / "before.zip") as old, zipfile.ZipFile(ledger.root / "after.zip") as new:
+        assert old.namelist() == new.namelist()
+        assert [name for name in old.namelist() if old.read(name) != new.read(name)] == ["bundle.json"]
+
+
+def test_a_bundle_of_altered_frames_is_refused(ledger: Ledger) -> None:
+    """What cannot be proven is not handed out: a missing blob, a missing segment."""
+    found = rests(ledger)
+    (path,) = (ledger.root / "segments").glob("timing.measured.v1/*.parquet")
+    path.rename(path.with_suffix(".gone"))
+    with pytest.raises(Fault, match=r"segment \S+ is missing"):
+        bundle(ledger, found)
+    path.with_suffix(".gone").rename(path)
+    blob = next(iter(found.blobs))
+    Path(ledger.blobs.where(blob)).unlink()
+    with pytest.raises(Fault, match=rf"blob \S+{blob} is missing"):
+        bundle(ledger, found)

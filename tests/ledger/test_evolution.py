@@ -1,0 +1,127 @@
+"""Old facts read as new ones: version 1 of `execution.requested`, sealed and in the tail, by Arrow and by SQL alike."""
+
+from contextlib import closing
+from dataclasses import asdict
+
+import pyarrow as pa
+import pytest
+from ledger_facts import GOLDEN
+
+from consumers.compactor import compact
+from consumers.sealer import seal
+from consumers.sink import drain
+from ledger.digests import work_id
+from ledger.events import EVENTS, ExecutionRequested, ExecutionRequestedV1, latest, project, steps, versions_of
+from ledger.proof import verify
+from ledger.questions import Questions
+from ledger.store.opened import Ledger
+from ledger.store.reader import events
+from ledger.streams.producer import Producer
+
+NAME = "execution.requested"
+OLD, NEW = EVENTS[NAME, 1], EVENTS[NAME, 2]
+
+
+def request(place: int) -> dict[str, object]:
+    """What both versions say of a work."""
+    ids = {"campaign_id": "c", "program_id": "p/g", "test_id": f"p/t{place}"}
+    return {"work_id": work_id("c", "p/g", f"p/t{place}", 0), "problem_id": "p", "block": 0, "place": place, **ids}
+
+
+def old(place: int) -> ExecutionRequestedV1:
+    """A request as version 1 tells it."""
+    return ExecutionRequestedV1(**request(place))
+
+
+def new(place: int, lane: str) -> ExecutionRequested:
+    """A request as version 2 tells it."""
+    return ExecutionRequested(**request(place), lane=lane)
+
+
+@pytest.fixture(params=["tail", "sealed", "old sealed", "compacted"])
+def mixed(request: pytest.FixtureRequest, both: Ledger) -> Ledger:
+    """Four old requests, then four new ones, two of them on the lane where the old ones are read."""
+    with closing(both.stream()) as stream:
+        first = Producer(stream, "epoch-1", "test", "1")
+        for place in range(4):
+            first.append([old(place)])
+            if request.param == "compacted":
+                drain(both, stream)
+                seal(both)
+        drain(both, stream)
+        if request.param == "old sealed":
+            seal(both)
+        Producer(stream, "epoch-2", "test", "2").append([new(4, "4"), new(5, "5"), new(6, "4"), new(7, "7")])
+        drain(both, stream)
+    if request.param in ("sealed", "compacted"):
+        seal(both)
+    if request.param == "compacted":
+        assert compact(both, 0).superseded > 4
+    return both
+
+
+DUE = [asdict(new(place, lane)) for place, lane in enumerate("44444547")]
+
+
+def by_place(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Rows in the order in which the works were asked for."""
+    return sorted(rows, key=lambda row: str(row["place"]))
+
+
+def test_arrow_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
+    """Every column, in the order of version 2; each stored version by itself is still there."""
+    table = events(mixed, NAME, 2, mixed.cut())
+    assert table.column_names[: len(NEW.columns)] == NEW.schema.names
+    assert by_place(table.select(NEW.schema.names).to_pylist()) == DUE
+    assert events(mixed, NAME, 1, mixed.cut())["place"].to_pylist() == [0, 1, 2, 3]
+    assert verify(mixed).problems == ()
+
+
+def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
+    """The same rows as Arrow, raw and through a view, for our own questions and for a user's."""
+    columns = ", ".join(NEW.schema.names)
+    with closing(Questions(mixed)) as questions:
+        assert by_place(questions.rows(f"SELECT {columns} FROM execution_requested")) == DUE
+        assert by_place(questions.rows(f"SELECT {columns} FROM request")) == DUE
+        assert by_place(questions.rows("SELECT * FROM request WHERE campaign_id = $c", c="c")) == DUE
+        raw = questions.ask("SELECT * FROM execution_requested ORDER BY _stream, _partition, _admission, _row")
+        assert raw.equals(events(mixed, NAME, 2, mixed.cut()).cast(raw.schema))
+        user = questions.ask_user("SELECT place FROM execution_requested WHERE lane = '4' ORDER BY place")
+        assert user["place"].to_pylist() == [0, 1, 2, 3, 4, 6]
+
+
+def test_what_a_version_added_can_be_filtered_by(mixed: Ledger) -> None:
+    """Old rows meet the value that they are read with."""
+    cut = mixed.cut()
+    found = events(mixed, NAME, 2, cut, columns=["place"], where={"lane": ["4"]})
+    assert sorted(found["place"].to_pylist()) == [0, 1, 2, 3, 4, 6]
+    assert events(mixed, NAME, 2, cut, columns=["place"], where={"lane": ["7"]})["place"].to_pylist() == [7]
+
+
+def test_old_requests_keep_their_order_among_the_new_ones_of_their_partition(mixed: Ledger) -> None:
+    """Versions share a partition; the order is that of admission."""
+    table = events(mixed, NAME, 2, mixed.cut(), columns=["place"])
+    places = list(zip(*(table[name].to_pylist() for name in ("_partition", "_admission", "_row")), strict=True))
+    assert places == sorted(places)
+
+
+def test_each_step_is_declared_once() -> None:
+    """From the declaration of version 2 alone: one row that says what is added."""
+    assert versions_of(latest(NAME)) == [OLD, NEW]
+    assert steps(OLD, NEW).to_pylist() == [{"lane": "4"}]
+    assert steps(NEW, NEW).num_columns == 0
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_golden_sample_of_each_version_is_read(version: int) -> None:
+    """The bytes that were written then, as version 2."""
+    stored = EVENTS[NAME, version]
+    with pa.ipc.open_stream((GOLDEN / f"{NAME}.v{version}.arrow").read_bytes()) as reader:
+        table = pa.Table.from_batches(list(reader))
+    read = project(table, stored, NEW)
+    assert read.schema.equals(NEW.schema)
+    assert read.select(OLD.schema.names).equals(
+        table.select(OLD.schema.names).cast(read.select(OLD.schema.names).schema)
+    )
+    if version == 1:
+        assert read["lane"].to_pylist() == ["4"] * len(table)

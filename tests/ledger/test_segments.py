@@ -1,0 +1,248 @@
+"""Segments: the same rows give the same file, locally and on S3; readers take only the row groups that they need."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from ledger_facts import attempt, decision, sample_batch
+from s3_servers import S3Server
+
+from ledger.errors import Fault
+from ledger.events import EVENTS, EventType, to_batch
+from ledger.store.encodings import writer_options
+from ledger.store.files import LocalFiles
+from ledger.store.objects import Files, stored_errors
+from ledger.store.s3 import S3Files
+from ledger.store.segments import Segment, Segments, placed, placed_schema
+
+DECISION = EVENTS["filter.decided", 1]
+TIMING = EVENTS["timing.measured", 1]
+
+
+@pytest.fixture(params=["local", "s3"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
+    """An empty store of either kind."""
+    if request.param == "local":
+        return LocalFiles(tmp_path / "store")
+    server: S3Server = request.getfixturevalue("s3")
+    return S3Files(server.url(tmp_path.name), "segments", scratch=tmp_path / "scratch")
+
+
+@pytest.fixture
+def segments(files: Files) -> Segments:
+    """Segments of either kind."""
+    return Segments(files)
+
+
+def groups(count: int = 4, rows: int = 25) -> list[pa.Table]:
+    """Decisions, a row group for each partition; the admissions of group n are 100 n + 1 and so on."""
+    return [
+        placed(DECISION, n, [100 * n + row + 1 for row in range(rows)], [_decided(n, row) for row in range(rows)])
+        for n in range(count)
+    ]
+
+
+def _decided(group: int, row: int) -> pa.RecordBatch:
+    return to_batch([decision(row, f"p{group}")])
+
+
+def store(segments: Segments, declared: EventType, tables: Sequence[pa.Table]) -> Segment:
+    """The tables as a settled segment with a manifest."""
+    name, size = segments.write(declared, iter(tables))
+    manifest = segments.write_manifest(declared.name, declared.version, {"segment": name, "ordinal": 1})
+    segments.settle(declared.name, declared.version)
+    rows = sum(table.num_rows for table in tables)
+    return Segment(1, name, manifest, declared.name, declared.version, 1, rows, size, ())
+
+
+def test_rows_come_back_in_their_order(segments: Segments) -> None:
+    """Whole, by row group, as a dataset, and cut down to columns and a condition."""
+    tables = groups()
+    segment, whole = store(segments, DECISION, tables), pa.concat_tables(tables)
+    with segments.open(segment) as file:
+        assert [file.read_row_group(n) for n in range(file.num_row_groups)] == tables
+    assert segments.read(segment, whole.column_names, None).equals(whole)
+    assert segments.dataset(DECISION, [segment]).to_table().equals(whole)
+    found = segments.read(segment, ["subject_id", "_admission"], pc.field("_admission") > 220)
+    assert found.equals(whole.filter(pc.field("_admission") > 220).select(["subject_id", "_admission"]))
+
+
+def test_names_are_the_digests_of_the_bytes(segments: Segments, files: Files) -> None:
+    """Of segment and canonical manifest; the listing has both with their sizes, and nothing else."""
+    segment = store(segments, DECISION, groups())
+    data = segments.manifest(segment)
+    assert (data, hashlib.sha256(data).hexdigest()) == (
+        f'{{"ordinal":1,"segment":"{segment.name}"}}'.encode(),
+        segment.manifest,
+    )
+    assert segments.digest(segments.name(segment)) == segment.name
+    assert segments.is_whole(segment)
+    assert {stored.name: stored.bytes for stored in segments.listing()} == {
+        f"filter.decided.v1/{segment.name}.parquet": segment.bytes,
+        f"filter.decided.v1/{segment.manifest}.json": len(data),
+    }
+    assert segments.where(segments.name(segment)) == f"{files.where}/filter.decided.v1/{segment.name}.parquet"
+
+
+def test_the_same_rows_give_the_same_file(segments: Segments) -> None:
+    """So that a sealing that was cut short is repeated without a trace."""
+    assert store(segments, DECISION, groups()) == store(segments, DECISION, groups())
+    assert len(segments.listing()) == 2
+    assert store(segments, DECISION, groups(3)) != store(segments, DECISION, groups())
+
+
+def test_a_damaged_leftover_is_written_again(segments: Segments, files: Files) -> None:
+    """Of the same size, so that only its digest tells."""
+    segment = store(segments, DECISION, groups())
+    segments.remove(segments.name(segment))
+    files.put([(segments.name(segment), bytes(segment.bytes))])
+    assert not segments.is_whole(segment)
+    assert store(segments, DECISION, groups()) == segment
+    assert segments.is_whole(segment)
+
+
+def test_an_altered_manifest_is_not_whole(segments: Segments, files: Files) -> None:
+    """Its bytes are handed out as they are, for whoever looks for the damage."""
+    segment = store(segments, DECISION, groups())
+    segments.remove(segments.manifest_name(segment))
+    files.put([(segments.manifest_name(segment), b"{}")])
+    assert json.loads(segments.manifest(segment)) == {}
+    assert not segments.is_whole(segment)
+
+
+def test_a_missing_or_broken_segment_is_a_fault(segments: Segments, files: Files) -> None:
+    """One line that says which and what to do; also when a dataset is scanned."""
+    segment = store(segments, DECISION, groups())
+    name = segments.name(segment)
+    segments.remove(name)
+    for told in ("is missing", "cannot be read"):
+        with pytest.raises(Fault, match=f"segment {segments.where(name)} {told}.*run `lap verify`, restore it"):
+            segments.read(segment, ["kept"], None)
+        with pytest.raises(Fault, match=f"segment {segments.where(name)} {told}"):
+            segments.open(segment)
+        with pytest.raises(Fault, match=f"the decisions {told}"), stored_errors("the decisions"):
+            segments.dataset(DECISION, [segment]).to_table()
+        files.put([(name, bytes(segment.bytes))])
+    segments.remove(segments.manifest_name(segment))
+    with pytest.raises(Fault, match=f"manifest {segments.where(segments.manifest_name(segment))} is missing"):
+        segments.manifest(segment)
+
+
+def test_a_dataset_spans_segments_and_reads_what_a_condition_needs(segments: Segments) -> None:
+    """Row groups outside of it are ruled out by their statistics: of admissions, partitions and problems alike."""
+    first, second = store(segments, DECISION, groups(3)), store(segments, DECISION, groups(4)[3:])
+    dataset = segments.dataset(DECISION, [first, second])
+    whole = pa.concat_tables(groups(4))
+    assert dataset.schema == placed_schema(DECISION)
+    assert dataset.to_table().equals(whole)
+    for condition in (pc.field("_admission") > 310, pc.field("_partition") == 3, pc.field("problem_id") == "p3"):
+        needed = [len(part.split_by_row_group(condition)) for part in dataset.get_fragments()]
+        assert needed == [0, 1]
+        assert dataset.to_table(columns=["kept"], filter=condition).equals(whole.filter(condition).select(["kept"]))
+
+
+def test_no_segments_are_an_empty_dataset(segments: Segments) -> None:
+    """With the schema of its type."""
+    assert segments.dataset(DECISION, []).to_table().equals(placed_schema(DECISION).empty_table())
+
+
+def test_every_event_type_comes_back(tmp_path: Path) -> None:
+    """With lists, nulls and empty words; the encodings change nothing."""
+    segments = Segments(LocalFiles(tmp_path))
+    for declared in EVENTS.values():
+        table = placed(declared, 0, [1], [sample_batch(declared)])
+        segment = store(segments, declared, [table, table])
+        assert segments.read(segment, table.column_names, None).equals(pa.concat_tables([table, table]))
+
+
+def test_no_rows_are_a_segment_without_row_groups(tmp_path: Path) -> None:
+    """A row group is never empty."""
+    segments = Segments(LocalFiles(tmp_path))
+    with segments.open(store(segments, DECISION, [])) as file:
+        assert (file.num_row_groups, file.schema_arrow) == (0, placed_schema(DECISION))
+
+
+def test_a_segment_of_many_parts_travels_whole(s3: S3Server, tmp_path: Path) -> None:
+    """64 MiB that do not compress, uploaded in several parts and read back by row group."""
+    segments = Segments(S3Files(s3.url(tmp_path.name), scratch=tmp_path))
+    numbers = np.random.default_rng(0)
+    tables, rows = [], 1 << 16
+    for group in range(9):
+        batch = sample_batch(TIMING, 1)
+        columns = [
+            pa.array(numbers.integers(0, 1 << 62, rows)) if f.type == pa.int64() else pa.repeat(batch[f.name][0], rows)
+            for f in TIMING.schema
+        ]
+        wide = pa.RecordBatch.from_arrays(columns, schema=TIMING.schema)
+        tables.append(placed(TIMING, 0, [group + 1], [wide]))
+    segment = store(segments, TIMING, tables)
+    assert segment.bytes > 64 << 20
+    assert segments.is_whole(segment)
+    with segments.open(segment) as file:
+        assert all(file.read_row_group(number).equals(table) for number, table in enumerate(tables))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_encodings_suit_the_values() -> None:
+    """A dictionary where values come back, packed differences of varied numbers, statistics where they rule out."""
+    batches = [to_batch(attempt(number, 11)[:-1]) for number in range(20)]
+    changed = [_with(batch, "wall_ns", 1000 * n) for n, batch in enumerate(batches)]
+    table = placed(TIMING, 0, list(range(1, 21)), changed)
+    options = writer_options(table)
+    assert options["column_encoding"] == {"wall_ns": "DELTA_BINARY_PACKED"}
+    assert not {"wall_ns"} & {*options["use_dictionary"], *options["write_statistics"]}
+    assert {"work_id", "problem_id", "repetition", "_admission"} <= set(options["use_dictionary"])
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **options)
+    columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).metadata.row_group(0)
+    found = {columns.column(n).path_in_schema: columns.column(n) for n in range(columns.num_columns)}
+    assert "DELTA_BINARY_PACKED" in found["wall_ns"].encodings
+    assert "RLE_DICTIONARY" in found["work_id"].encodings
+    assert found["wall_ns"].statistics is None
+    assert (found["_admission"].statistics.min, found["_admission"].statistics.max) == (1, 20)
+    rows = [batch.slice(n, 1) for batch in batches for n in range(11)]
+    one_each = writer_options(placed(TIMING, 0, list(range(1, 221)), rows))
+    assert one_each["column_encoding"]["_admission"] == "DELTA_BINARY_PACKED"
+    assert {"_admission", "_partition", "problem_id"} <= set(one_each["write_statistics"])
+
+
+def _with(batch: pa.RecordBatch, name: str, start: int) -> pa.RecordBatch:
+    values = pa.array(range(start, start + batch.num_rows), pa.int64())
+    return batch.set_column(batch.schema.get_field_index(name), batch.schema.field(name), values)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from ledger.crashes import arm
+from test_segments import DECISION, groups, store
+from ledger.store.files import LocalFiles
+from ledger.store.segments import Segments
+arm(sys.argv[2])
+store(Segments(LocalFiles(Path(sys.argv[1]))), DECISION, groups())
+"""
+
+
+@pytest.mark.parametrize(("point", "left"), [("segment.written", ".part"), ("segment.placed", ".parquet")])
+def test_a_writer_that_is_killed_leaves_no_half_segment(tmp_path: Path, point: str, left: str) -> None:
+    """Before it has its name it is a leftover, afterwards it is whole; writing it again ends well."""
+    words = [sys.executable, "-c", KILLED, tmp_path, point]
+    paths = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1] / "tui")])
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": paths}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    segments = Segments(LocalFiles(tmp_path))
+    (stored,) = segments.listing()
+    assert Path(stored.name).suffix == left
+    segment = store(segments, DECISION, groups())
+    assert segments.is_whole(segment)
+    assert len(segments.listing()) == 2 + (left == ".part")

@@ -1,0 +1,67 @@
+"""`lap seal`: seal the tail and merge small segments, once or for as long as it runs."""
+
+import click
+
+from ledger.store.location import Location
+from tui.logs import Form
+from tui.output import ledger_option, say
+from tui.services import lease_option, log_option, serving
+from tui.session import now_ms, writing
+from tui.settings import read_settings
+
+
+@click.command()
+@click.option("--follow", is_flag=True, help="Go on until it is stopped.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    metavar="SECONDS",
+    help="Oldest unsealed frame.  [default: 60]",
+)
+@click.option(
+    "--bytes",
+    "megabytes",
+    type=click.FloatRange(min=0),
+    default=256.0,
+    metavar="MB",
+    help="Largest tail.  [default: 256]",
+)
+@click.option("--compact", "merge", is_flag=True, help="Merge small segments too; --follow always does.")
+@ledger_option
+@lease_option
+@log_option
+def command(
+    follow: bool, every: float, megabytes: float, merge: bool, ledger: str | None, lease_seconds: float, log: Form
+) -> None:
+    """Seal the tail into immutable Parquet segments. With --follow, when it is old or large enough, and merge them.
+
+    Several may run: one seals, by lease, and another goes on when it dies.
+
+    \b
+    Example:
+      lap seal --compact
+      lap seal --follow --every 300 --bytes 512
+    """
+    place = read_settings(ledger=ledger).location
+    if not follow:
+        _once(place, merge=merge)
+        return
+    from consumers.sealing import SealFollower, SealWhen
+
+    with serving(place, "seal", log, lease_seconds) as service:
+        when = SealWhen(round(megabytes * 1_000_000), every)
+        service.run(service.alone(), SealFollower(service.ledger, service.edge, when))
+
+
+def _once(place: Location, *, merge: bool) -> None:
+    from consumers.compactor import Compacted, compact
+    from consumers.sealer import seal
+
+    with writing(place, "lap seal") as open_:
+        open_.admit()
+        sealed = seal(open_.ledger)
+        merged = compact(open_.ledger, now_ms()) if merge else Compacted()
+        cut = open_.ledger.cut()
+    words = f", {merged.superseded} segments merged into {merged.segments}" if merge else ""
+    say(f"sealed {sealed.frames} frames, {sealed.rows} events, into {sealed.segments} segments{words}; cut {cut}")
