@@ -36,7 +36,7 @@ def jumping(tmp_path: Path) -> Iterator[Nursery]:
     """A nursery whose victims take the time of day from a file."""
     clock = tmp_path / "clock"
     clock.write_text("+0")
-    fake = {"FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    fake = {"FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     (tmp_path / "jumping").mkdir()
     with nursery(tmp_path / "jumping", LD_PRELOAD=str(LIBRARY), **fake) as made:
         yield made

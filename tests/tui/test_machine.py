@@ -50,7 +50,7 @@ def test_doctor_tells_the_reserve_and_the_optional_parts() -> None:
 def test_doctor_says_what_a_setting_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing driver is worse than an absent option, slow checksums too; a low disk is told."""
     monkeypatch.setattr(tui.commands.doctor, "find_spec", lambda name: name == "kafka")
-    monkeypatch.setattr("ledger.streams.kafka.fast_checksums", lambda: False)
+    monkeypatch.setattr("ledger.streams.kafka.stream.fast_checksums", lambda: False)
     monkeypatch.setenv("LAP_SQL", "postgresql://db.example/lap")
     monkeypatch.setenv("LAP_RESERVE_MB", str(1 << 40))
     found = lap("doctor", "--json").json
