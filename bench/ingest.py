@@ -9,6 +9,7 @@
 import argparse
 import json
 import resource
+import select
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import json_events
+from sqlalchemy import text as statement
 from stages import lines, stages
 from timings import FINISHED, TIMING, attempts, timings
 
@@ -26,6 +28,7 @@ from consumers.sealer import Sealed, seal
 from consumers.sink import drain
 from ledger.proof import verify
 from ledger.questions import DURATIONS, Questions
+from ledger.store.engine import reading
 from ledger.store.opened import Ledger, create_ledger, open_ledger
 from ledger.streams.base import Stream
 from ledger.streams.kafka.settings import KafkaSettings
@@ -37,8 +40,8 @@ from tui.stack.kafka import KafkaServer
 BATCH = 64_000
 """Events that are made, and appended, at once."""
 
-STEP = {1: 4096, 16: 4096, 1000: 1024}
-"""Records of one drain, by the size of a frame; the sealer works on the last one meanwhile."""
+LONG_TAIL = 256
+"""Frames in the tail that are worth a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,45 +120,49 @@ def produce(stream: Stream, events: int, frame_rows: int, epoch: str) -> float:
 
 
 @contextmanager
-def sealer(folder: Path) -> Iterator[Callable[[], None]]:
-    """A process that seals this ledger when it is told to; telling waits for the sealing before."""
+def sealer(folder: Path) -> Iterator[None]:
+    """A process that seals this ledger whenever its tail is long enough, and all of it at the end."""
     command = [sys.executable, __file__, "--seal", str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        orders, answers = process.stdin, process.stdout
-        assert orders is not None and answers is not None  # noqa: S101, PT018  (both are pipes)
-        answers.readline()  # it has opened the ledger
-        busy = False
-
-        def tell() -> None:
-            nonlocal busy
-            if busy:
-                answers.readline()
-            print("seal", file=orders, flush=True)
-            busy = True
-
-        yield tell
-        if busy:
-            answers.readline()
+        said, orders = process.stdout, process.stdin
+        assert said is not None and orders is not None  # noqa: S101, PT018  (both are pipes)
+        said.readline()  # it is ready
+        yield
         orders.close()
+        said.read()
 
 
 def run_sealer(folder: Path) -> None:
-    """The other end: seals at every line of stdin."""
+    """The other end: seals until stdin ends, and once more."""
     keep_freed_memory()
     with closing(open_ledger(folder)) as ledger:
+        warm()
         print("ready", flush=True)
-        for _ in sys.stdin:
-            seal(ledger)
-            print("sealed", flush=True)
+        while not select.select([sys.stdin], [], [], 0.02)[0]:
+            with reading(ledger.engine) as now:
+                frames = now.execute(statement("SELECT count(*) FROM tail")).scalar_one()
+            if frames >= LONG_TAIL:
+                seal(ledger)
+        seal(ledger)
 
 
-def ingest(ledger: Ledger, stream: Stream, events: int, frame_rows: int) -> float:
+def warm() -> None:
+    """Seals a ledger of its own: what a first segment loads is no part of a service that runs for days."""
+    with (
+        tempfile.TemporaryDirectory(prefix="lap-warm-") as folder,
+        closing(create_ledger(Path(folder), "warm", "now")) as ledger,
+        closing(ledger.stream()) as stream,
+    ):
+        produce(stream, 2000, 1000, "epoch-w")
+        drain(ledger, stream)
+        seal(ledger)
+
+
+def ingest(ledger: Ledger, stream: Stream, events: int) -> float:
     """Events a second from the stream through the tail into segments; all are sealed at the end."""
-    with sealer(ledger.root) as tell:
+    with sealer(ledger.root):
         start = time.perf_counter()
-        while drain(ledger, stream, STEP[frame_rows]).admitted:
-            tell()
-        tell()
+        drain(ledger, stream)
     took = time.perf_counter() - start
     if seal(ledger) != Sealed():
         raise SystemExit("the sealer left something in the tail")
@@ -179,7 +186,7 @@ def local(bench: Bench) -> None:
         if bench.wants(name, *((LOCAL_PRODUCE, VERIFY) if frame_rows == 1000 else ())):
             local_of(bench, frame_rows, baseline, proof)
     if bench.wants(*LOCAL.values()):
-        for frame_rows, frames in ((1, 200), (16, 200), (1000, 64)):
+        for frame_rows, frames in ((1, 100), (16, 100), (1000, 64)):
             found = stages(frame_rows, frames, bench.folder / f"stages-{frame_rows}")
             say("\n".join(lines(f"where the time goes, frames of {frame_rows:,}", found)))
 
@@ -191,7 +198,7 @@ def local_of(bench: Bench, frame_rows: int, baseline: float, proof: float) -> No
     folder = bench.folder / f"local-{frame_rows}"
     with closing(create_ledger(folder, "bench", "now")) as ledger, closing(ledger.stream()) as stream:
         made = produce(stream, events, frame_rows, f"epoch-{frame_rows}")
-        taken = ingest(ledger, stream, events, frame_rows)
+        taken = ingest(ledger, stream, events)
         if large:
             bench.add(row(LOCAL_PRODUCE, made))
         bench.add(row(LOCAL[frame_rows], taken, baseline=baseline, reach=1_000_000 if large else None))
@@ -215,7 +222,7 @@ def attempted(bench: Bench) -> None:
     """Whole attempts, sealed: the first named question that reads timings, and the proof of every attempt."""
     if not bench.wants(QUESTION, VERIFY_ATTEMPTS):
         return
-    made = [attempts(max(bench.small // 4, 500), seed) for seed in range(4)]
+    made = [attempts(bench.small, seed) for seed in range(4)]
     events = sum(len(one.timings) + len(one.finished) for one in made)
     with (
         closing(create_ledger(bench.folder / "attempts", "bench", "now")) as ledger,
@@ -262,7 +269,7 @@ def kafka(bench: Bench) -> None:
         with closing(ledger), closing(KafkaStream.create(settings)) as stream:
             rate = produce(stream, bench.events, 1000, "epoch-k")
             bench.add(row(KAFKA_PRODUCE, rate, baseline=made, reach=700_000))
-            bench.add(row(KAFKA, ingest(ledger, stream, bench.events, 1000), baseline=taken, reach=700_000))
+            bench.add(row(KAFKA, ingest(ledger, stream, bench.events), baseline=taken, reach=700_000))
     finally:
         server.stop()
 
@@ -287,8 +294,9 @@ def main() -> None:
         run_sealer(asked.seal)
         return
     keep_freed_memory()
-    events = asked.events or (1_024_000 if asked.quick else 10_240_000)
-    small, baseline = (1500, 16_000) if asked.quick else (20_000, 160_000)
+    warm()
+    events = asked.events or (768_000 if asked.quick else 10_240_000)
+    small, baseline = (1000, 10_000) if asked.quick else (20_000, 160_000)
     with tempfile.TemporaryDirectory(dir=asked.folder, prefix="lap-bench-") as folder:
         bench = Bench(Path(folder), events, asked.only, small, baseline)
         for part in (local, attempted, kafka):

@@ -17,6 +17,9 @@ WIDTHS = (HEX // 2, 16)
 """Octets of each."""
 
 _DASHES = slice(8, 24, 5)
+_LOWER = 0x20202020
+"""The bit that decimal digits and lower-case letters have and upper-case letters lack, in each of four bytes."""
+
 _RUNS = ((0, 0, "u8"), (9, 8, "u4"), (14, 12, "u4"), (19, 16, "u4"), (24, 20, "u4"), (28, 24, "u8"))
 """Where digits stand in a UUID and without dashes, and how many move at once."""
 
@@ -51,12 +54,11 @@ def _spaced(grid: Octets, start: int, kind: str) -> npt.NDArray[Any]:
 
 
 def _from_hex(digits: Octets) -> Octets | None:
-    given = digits.tobytes()
     try:
-        raw = unhexlify(given)
+        raw = unhexlify(digits.tobytes())
     except ValueError:
         return None
-    if hexlify(raw) != given:  # upper case
+    if int(np.bitwise_and.reduce(digits.reshape(-1).view("u4"))) & _LOWER != _LOWER:
         return None
     return np.frombuffer(raw, np.uint8).reshape(len(digits), -1)
 

@@ -2,7 +2,7 @@
 
 import ctypes
 
-_MALLOPT = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20, -8: 2}
+_MALLOPT = {-1: 64 << 20, -2: 4 << 20, -3: 32 << 20, -8: 2}
 """glibc's M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD (the most that it takes) and M_ARENA_MAX."""
 
 

@@ -1,6 +1,7 @@
 """What the chaos suite shares: its length, a nursery of processes to kill, an empty ledger to copy, and its counts."""
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 from chaos_nursery import Nursery, nursery
 
 from ledger.store.opened import create_ledger
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  (nothing is shared: a folder of our own is made in it)
+ROOM = 1 << 30
 
 COUNTS = pytest.StashKey[list[str]]()
 
@@ -54,9 +58,26 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder in memory, where there is room: who dies at a named place does not care how long a sync takes."""
+    if not SHARED_MEMORY.is_dir() or shutil.disk_usage(SHARED_MEMORY).free < ROOM:
+        yield tmp_path_factory.mktemp("memory")
+        return
+    with tempfile.TemporaryDirectory(prefix="lap-chaos-", dir=SHARED_MEMORY) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def quick(empty: Path, memory: Path) -> Iterator[Callable[[str], Path]]:
+    """Makes copies of the empty ledger in memory, by name; gone after the test."""
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield lambda name: Path(shutil.copytree(empty, Path(folder) / name))
+
+
 @pytest.fixture
 def fresh(empty: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """Makes copies of the empty ledger, by name."""
+    """Makes copies of the empty ledger on the disk, by name."""
 
     def copied(name: str) -> Path:
         return Path(shutil.copytree(empty, tmp_path / name))

@@ -43,10 +43,10 @@ def jumping(tmp_path: Path) -> Iterator[Nursery]:
 
 
 def test_jumping_clocks_change_no_answer(
-    victims: Nursery, jumping: Nursery, fresh: Callable[[str], Path], tmp_path: Path, tell: Callable[[str], None]
+    victims: Nursery, jumping: Nursery, quick: Callable[[str], Path], tmp_path: Path, tell: Callable[[str], None]
 ) -> None:
     """Two sinks take the leases from each other at every jump; all is admitted, once, as in a calm ledger."""
-    root, calm, stop = fresh("jumping-ledger"), fresh("calm"), tmp_path / "stop"
+    root, calm, stop = quick("jumping-ledger"), quick("calm"), tmp_path / "stop"
     ledger = open_ledger(root)
     sinks = {}
     for number, (who, offset) in enumerate(JUMPS):

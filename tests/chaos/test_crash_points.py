@@ -60,9 +60,9 @@ LIFE: tuple[tuple[Any, ...], ...] = (
 
 
 @pytest.fixture(scope="module")
-def life(victims: Nursery, empty: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Stage]:
+def life(victims: Nursery, empty: Path, memory: Path) -> list[Stage]:
     """A life that nothing disturbed, with a copy of the ledger between any two stages."""
-    folder = tmp_path_factory.mktemp("life")
+    folder = memory / "life"
     before, stages = empty, []
     for number, (role, *args) in enumerate(LIFE):
         after = Path(shutil.copytree(before, folder / str(number)))
@@ -81,7 +81,7 @@ DIED: Counter[str] = Counter()
 
 @pytest.mark.parametrize("point", sorted(POINTS))
 def test_a_process_killed_at_a_point_is_begun_again_as_if_nothing_was(
-    victims: Nursery, life: list[Stage], tmp_path: Path, times: int, point: str
+    victims: Nursery, life: list[Stage], memory: Path, times: int, point: str
 ) -> None:
     """In every stage that passes it, at the first time and at a later one: the ledger comes out as undisturbed."""
     stages = [stage for stage in life if point in stage.passed]
@@ -90,7 +90,7 @@ def test_a_process_killed_at_a_point_is_begun_again_as_if_nothing_was(
     for stage in stages:
         later = [choice.randint(2, stage.passed[point]) for _ in range(times) if stage.passed[point] > 1]
         for hits in sorted({1, *later}):
-            killed = Path(shutil.copytree(stage.before, tmp_path / f"{stage.number}-{hits}"))
+            killed = Path(shutil.copytree(stage.before, memory / "killed"))
             assert (
                 victims.run(stage.role, killed, *stage.args, crash=(point, hits, "SIGKILL")).status == -signal.SIGKILL
             )
@@ -99,6 +99,7 @@ def test_a_process_killed_at_a_point_is_begun_again_as_if_nothing_was(
             again = [f"{stage.args[0]}-again", *stage.args[1:]] if stage.args else []  # a new process, a new epoch
             victims.done(stage.role, killed, *again)
             compare(victims, stage, killed)
+            shutil.rmtree(killed)
 
 
 def compare(victims: Nursery, stage: Stage, killed: Path) -> None:

@@ -59,14 +59,14 @@ class Unruly:
 
 
 def test_any_order_and_repetition_admits_each_frame_once(
-    victims: Nursery, fresh: Callable[[str], Path], tell: Callable[[str], None], times: int
+    victims: Nursery, quick: Callable[[str], Path], tell: Callable[[str], None], times: int
 ) -> None:
     """By seed: what was held back leaves gaps that are seen, and filled; the facts are those of an orderly stream."""
-    calm = fresh("calm")
+    calm = quick("calm")
     victims.done("append_only", calm, "epoch-0", 0, COUNT)
     victims.done("sink", calm)
     orderly = open_ledger(calm)
-    counts = [scrambled(fresh(f"unruly-{seed}"), orderly, seed) for seed in range(SEEDS * times)]
+    counts = [scrambled(quick(f"unruly-{seed}"), orderly, seed) for seed in range(SEEDS * times)]
     orderly.close()
     repeated, late, gaps = (sum(column) for column in zip(*counts, strict=True))
     assert min(repeated, late, gaps) > 0

@@ -15,10 +15,10 @@ COUNT = 60
 
 
 def test_a_sink_that_wakes_after_its_lease_is_gone_commits_nothing(
-    victims: Nursery, fresh: Callable[[str], Path], tell: Callable[[str], None]
+    victims: Nursery, quick: Callable[[str], Path], tell: Callable[[str], None]
 ) -> None:
     """It sleeps with records read and decoded; another takes the lease and admits them; the sleeper finds it lost."""
-    root, plain = fresh("zombie"), fresh("plain")
+    root, plain = quick("zombie"), quick("plain")
     for place in (root, plain):
         victims.done("write", place, "epoch-0", 0, COUNT)
     victims.done("sink", plain)
@@ -46,10 +46,10 @@ def test_a_sink_that_wakes_after_its_lease_is_gone_commits_nothing(
 
 @pytest.mark.parametrize("point", ["seal.segment", "seal.manifest", "seal.settled"])
 def test_a_sealer_that_wakes_after_another_has_sealed_commits_nothing(
-    victims: Nursery, fresh: Callable[[str], Path], tell: Callable[[str], None], point: str
+    victims: Nursery, quick: Callable[[str], Path], tell: Callable[[str], None], point: str
 ) -> None:
     """It sleeps with its segments written and not yet counted; another seals the same frames, and later ones."""
-    root, plain = fresh("zombie"), fresh("plain")
+    root, plain = quick("zombie"), quick("plain")
     first = [("write", "epoch-0", 0, COUNT // 2), ("sink",)]
     then = [("seal_tail",), ("write", "epoch-1", COUNT // 2, COUNT), ("sink",), ("seal_tail",)]
     for role, *args in first:
