@@ -67,7 +67,7 @@ def put(root: Place) -> int:
 
 
 def spool(root: str, epoch: str, first: int, last: int) -> int:
-    """As `write`, but the broker is away for the first half of what is missing; what a dead one left is delivered."""
+    """As `write`, but the broker is away until all is appended; what a dead one left is delivered first."""
     with opened(root) as (ledger, stream):
         folder, away = Path(root) / "spool", Path(root) / "away"
         folder.mkdir(exist_ok=True)
@@ -78,14 +78,11 @@ def spool(root: str, epoch: str, first: int, last: int) -> int:
         spooled = Spooled(Switched(stream, away), folder / f"{epoch}.sqlite", limits=limits)
         producer = Producer(spooled, epoch, "chaos", "0")
         todo = missing(ledger, range(first, last))
+        away.touch()
         for at in range(0, len(todo), BATCH):
-            if at == 0:
-                away.touch()
-            elif at >= len(todo) // 2:
-                away.unlink(missing_ok=True)
             append(ledger, producer, todo[at : at + BATCH])
-        away.unlink(missing_ok=True)
         producer.close()
+        away.unlink()
         spooled.flush(60)
         spooled.close()
         return len(todo)

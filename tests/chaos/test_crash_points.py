@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from chaos_checks import check_place, check_same_facts, check_same_ledger, check_state
-from chaos_nursery import Nursery
+from chaos_nursery import Crash, Nursery
 
 from ledger.crashes import POINTS
 from ledger.store.opened import open_ledger
@@ -90,16 +91,19 @@ def test_a_process_killed_at_a_point_is_begun_again_as_if_nothing_was(
     for stage in stages:
         later = [choice.randint(2, stage.passed[point]) for _ in range(times) if stage.passed[point] > 1]
         for hits in sorted({1, *later}):
-            killed = Path(shutil.copytree(stage.before, memory / "killed"))
-            assert (
-                victims.run(stage.role, killed, *stage.args, crash=(point, hits, "SIGKILL")).status == -signal.SIGKILL
-            )
-            DIED[point] += 1
-            check_place(killed)
-            again = [f"{stage.args[0]}-again", *stage.args[1:]] if stage.args else []  # a new process, a new epoch
-            victims.done(stage.role, killed, *again)
-            compare(victims, stage, killed)
-            shutil.rmtree(killed)
+            with tempfile.TemporaryDirectory(dir=memory) as folder:
+                killed = Path(shutil.copytree(stage.before, Path(folder) / "ledger"))
+                kill_and_begin_again(victims, stage, killed, (point, hits, "SIGKILL"))
+
+
+def kill_and_begin_again(victims: Nursery, stage: Stage, killed: Path, crash: Crash) -> None:
+    """One death in a stage, and what came of it."""
+    assert victims.run(stage.role, killed, *stage.args, crash=crash).status == -signal.SIGKILL
+    DIED[crash[0]] += 1
+    check_place(killed)
+    again = [f"{stage.args[0]}-again", *stage.args[1:]] if stage.args else []  # a new process, a new epoch
+    victims.done(stage.role, killed, *again)
+    compare(victims, stage, killed)
 
 
 def compare(victims: Nursery, stage: Stage, killed: Path) -> None:
