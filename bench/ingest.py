@@ -8,7 +8,6 @@
 
 import argparse
 import json
-import resource
 import select
 import subprocess
 import sys
@@ -19,7 +18,9 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import duckdb
 import json_events
+from peaks import peak_mb, reset_peak
 from sqlalchemy import text as statement
 from stages import lines, stages
 from timings import FINISHED, TIMING, attempts, timings
@@ -27,7 +28,6 @@ from timings import FINISHED, TIMING, attempts, timings
 from consumers.sealer import Sealed, seal
 from consumers.sink import drain
 from ledger.proof import verify
-from ledger.questions import DURATIONS, Questions
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger, create_ledger, open_ledger
 from ledger.streams.base import Stream
@@ -75,7 +75,10 @@ class Bench:
     events: int
     only: str
     small: int
+    attempts: int
     baseline: int
+    peak: float = 0.0
+    """Most memory that sink and sealer held together, in MB."""
     rows: list[Row] = field(default_factory=list)
 
     def wants(self, *names: str) -> bool:
@@ -120,16 +123,17 @@ def produce(stream: Stream, events: int, frame_rows: int, epoch: str) -> float:
 
 
 @contextmanager
-def sealer(folder: Path) -> Iterator[None]:
-    """A process that seals this ledger whenever its tail is long enough, and all of it at the end."""
+def sealer(folder: Path) -> Iterator[list[float]]:
+    """A process that seals this ledger when its tail is long enough, and all of it at the end; gives its peak in MB."""
+    peak: list[float] = []
     command = [sys.executable, __file__, "--seal", str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         said, orders = process.stdout, process.stdin
         assert said is not None and orders is not None  # noqa: S101, PT018  (both are pipes)
         said.readline()  # it is ready
-        yield
+        yield peak
         orders.close()
-        said.read()
+        peak.append(float(said.read()))
 
 
 def run_sealer(folder: Path) -> None:
@@ -144,6 +148,7 @@ def run_sealer(folder: Path) -> None:
             if frames >= LONG_TAIL:
                 seal(ledger)
         seal(ledger)
+    print(peak_mb(), flush=True)
 
 
 def warm() -> None:
@@ -158,12 +163,14 @@ def warm() -> None:
         seal(ledger)
 
 
-def ingest(ledger: Ledger, stream: Stream, events: int) -> float:
+def ingest(bench: Bench, ledger: Ledger, stream: Stream, events: int) -> float:
     """Events a second from the stream through the tail into segments; all are sealed at the end."""
-    with sealer(ledger.root):
+    with sealer(ledger.root) as peak:
+        reset_peak()
         start = time.perf_counter()
         drain(ledger, stream)
     took = time.perf_counter() - start
+    bench.peak = max(bench.peak, peak_mb() + peak[0])
     if seal(ledger) != Sealed():
         raise SystemExit("the sealer left something in the tail")
     return events / took
@@ -171,7 +178,8 @@ def ingest(ledger: Ledger, stream: Stream, events: int) -> float:
 
 LOCAL = {size: f"local stream to sealed, frames of {size:,}" for size in (1000, 16, 1)}
 LOCAL_PRODUCE, VERIFY = "produce to local stream, frames of 1,000", "verify"
-QUESTION, VERIFY_ATTEMPTS = "first named question (DURATIONS)", "verify, attempts of five timings"
+QUESTION, QUESTION_EXEC = "first named question, after imports", "first named question, from exec"
+VERIFY_ATTEMPTS = "verify, attempts of five timings"
 KAFKA_PRODUCE, KAFKA = "produce to Kafka, frames of 1,000", "Kafka to sealed, frames of 1,000"
 
 
@@ -198,7 +206,7 @@ def local_of(bench: Bench, frame_rows: int, baseline: float, proof: float) -> No
     folder = bench.folder / f"local-{frame_rows}"
     with closing(create_ledger(folder, "bench", "now")) as ledger, closing(ledger.stream()) as stream:
         made = produce(stream, events, frame_rows, f"epoch-{frame_rows}")
-        taken = ingest(ledger, stream, events)
+        taken = ingest(bench, ledger, stream, events)
         if large:
             bench.add(row(LOCAL_PRODUCE, made))
         bench.add(row(LOCAL[frame_rows], taken, baseline=baseline, reach=1_000_000 if large else None))
@@ -218,28 +226,55 @@ def checked(
     bench.add(row(name, events / took, baseline=baseline, reach=reach))
 
 
+ASK = """
+import sys, time
+from pathlib import Path
+from ledger.questions import DURATIONS, Questions
+from ledger.store.opened import open_ledger
+start = time.perf_counter()
+rows = len(Questions(open_ledger(Path(sys.argv[1]))).ask(DURATIONS))
+print(rows, time.perf_counter() - start)
+"""
+PLAIN = """
+SELECT program_id, test_id, median(wall_ns)::BIGINT FROM read_parquet($files) WHERE NOT warmup
+GROUP BY program_id, test_id
+"""
+"""The same question to the files alone: no cut, no tail, no rule on which attempt counts."""
+
+
 def attempted(bench: Bench) -> None:
     """Whole attempts, sealed: the first named question that reads timings, and the proof of every attempt."""
-    if not bench.wants(QUESTION, VERIFY_ATTEMPTS):
+    if not bench.wants(QUESTION, QUESTION_EXEC, VERIFY_ATTEMPTS):
         return
-    made = [attempts(bench.small, seed) for seed in range(4)]
-    events = sum(len(one.timings) + len(one.finished) for one in made)
-    with (
-        closing(create_ledger(bench.folder / "attempts", "bench", "now")) as ledger,
-        closing(ledger.stream()) as stream,
-    ):
+    events = 0
+    folder = bench.folder / "attempts"
+    with closing(create_ledger(folder, "bench", "now")) as ledger, closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-a", "bench", "0")
-        for one in made:
-            producer.append_rows(TIMING, one.key, one.timings)
-            producer.append_rows(FINISHED, one.key, one.finished)
+        for seed in range(bench.attempts // bench.small):
+            made = attempts(bench.small, seed)
+            producer.append_rows(TIMING, made.key, made.timings)
+            producer.append_rows(FINISHED, made.key, made.finished)
+            events += len(made.timings) + len(made.finished)
         drain(ledger, stream)
         seal(ledger)
-        with closing(Questions(ledger)) as questions:
-            asked = timed(lambda: questions.ask(DURATIONS))
-        rows = json_events.events(one.timings for one in made)
-        path = json_ingest(bench.folder / "attempts-json", rows)[1]
-        bench.add(row(QUESTION, asked, "s", baseline=timed(lambda: json_events.durations(path))))
+        asked(bench, folder)
         checked(bench, ledger, VERIFY_ATTEMPTS, events)
+
+
+def asked(bench: Bench, folder: Path) -> None:
+    """Adds how long a new process takes to its first answer, beside DuckDB on the same Parquet files."""
+    start = time.perf_counter()
+    command = [sys.executable, "-c", ASK, str(folder)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    whole = time.perf_counter() - start
+    files = {"files": [str(path) for path in folder.glob("segments/timing.measured.v1/*.parquet")]}
+    rows: list[object] = []
+    baseline = timed(lambda: rows.append(duckdb.execute(PLAIN, files).to_arrow_table().num_rows))
+    if rows != [int(answer[0])]:
+        raise SystemExit(f"the question found {answer[0]} durations, the files alone have {rows[0]}")
+    large = bench.attempts >= 2_000_000  # ten million timings
+    bench.add(row(QUESTION, float(answer[1]), "s", baseline=baseline, reach=0.5 if large else None))
+    bench.add(row(QUESTION_EXEC, whole, "s", reach=1.2 if large else None))
 
 
 def json_ingest(folder: Path, rows: list[dict[str, object]]) -> tuple[float, Path]:
@@ -269,15 +304,9 @@ def kafka(bench: Bench) -> None:
         with closing(ledger), closing(KafkaStream.create(settings)) as stream:
             rate = produce(stream, bench.events, 1000, "epoch-k")
             bench.add(row(KAFKA_PRODUCE, rate, baseline=made, reach=700_000))
-            bench.add(row(KAFKA, ingest(ledger, stream, bench.events), baseline=taken, reach=700_000))
+            bench.add(row(KAFKA, ingest(bench, ledger, stream, bench.events), baseline=taken, reach=700_000))
     finally:
         server.stop()
-
-
-def peak_mb() -> float:
-    """Peak memory of this process and the largest one that it ran, together, in MB; the broker's is its own."""
-    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    return sum(resource.getrusage(kind).ru_maxrss for kind in kinds) / 1024
 
 
 def main() -> None:
@@ -289,21 +318,22 @@ def main() -> None:
     parser.add_argument("--events", type=int, metavar="N", help="events in frames of 1,000 (10 million)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where the files lie meanwhile; on a disk")
     parser.add_argument("--seal", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.seal:
-        run_sealer(asked.seal)
+    given = parser.parse_args()
+    if given.seal:
+        run_sealer(given.seal)
         return
     keep_freed_memory()
     warm()
-    events = asked.events or (768_000 if asked.quick else 10_240_000)
-    small, baseline = (1000, 10_000) if asked.quick else (20_000, 160_000)
-    with tempfile.TemporaryDirectory(dir=asked.folder, prefix="lap-bench-") as folder:
-        bench = Bench(Path(folder), events, asked.only, small, baseline)
+    events = given.events or (768_000 if given.quick else 10_240_000)
+    small, many, baseline = (1000, 4000, 10_000) if given.quick else (20_000, 2_000_000, 160_000)
+    with tempfile.TemporaryDirectory(dir=given.folder, prefix="lap-bench-") as folder:
+        bench = Bench(Path(folder), events, given.only, small, many, baseline)
         for part in (local, attempted, kafka):
             part(bench)
-        bench.add(row("peak memory, without the broker", peak_mb(), "MB", reach=1000))
+        if bench.peak:
+            bench.add(row("peak memory of sink and sealer", bench.peak, "MB", reach=1000))
     table = "\n".join(map(text, bench.rows))
-    print(json.dumps({"rows": [asdict(made) for made in bench.rows]}) if asked.json else table)
+    print(json.dumps({"rows": [asdict(made) for made in bench.rows]}) if given.json else table)
 
 
 if __name__ == "__main__":

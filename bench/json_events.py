@@ -6,7 +6,6 @@ The same streams, the same database and Parquet settings, batches of as many eve
 import hashlib
 import json
 import sqlite3
-import statistics
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -90,12 +89,3 @@ def verify(path: Path) -> int:
         if hashlib.sha256(json.dumps(row).encode()).hexdigest() != digest:
             raise ValueError("a row was altered")
     return len(rows)
-
-
-def durations(path: Path) -> dict[tuple[str, str], float]:
-    """The median of what was measured for each program and test: a question in plain Python."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for row in pq.read_table(path, columns=["program_id", "test_id", "warmup", "wall_ns"]).to_pylist():
-        if not row["warmup"]:
-            found.setdefault((row["program_id"], row["test_id"]), []).append(row["wall_ns"])
-    return {key: statistics.median(values) for key, values in found.items()}

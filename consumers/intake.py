@@ -176,7 +176,7 @@ def _admit(batch: _Batch, chain: Chain, stored: Stored, frame: Frame) -> None:
         place
         | kind
         | {"key": frame.key, "epoch": link.epoch, "sequence": link.sequence, "previous": link.previous}
-        | {"digest": frame.digest, "rows": frame.batch.num_rows, "source_offset": stored.offset}
+        | {"digest": frame.digest, "rows": frame.rows, "source_offset": stored.offset}
     )
 
 

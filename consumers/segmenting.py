@@ -4,12 +4,14 @@ Files only, each durable before the SQL row that makes it count; nothing here co
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 from sqlalchemy import Connection, text
 
+from consumers.ahead import ahead
 from ledger.crashes import reached
 from ledger.events import EventType
 from ledger.frames import frame_digest
@@ -19,7 +21,7 @@ from ledger.store.opened import Ledger
 from ledger.store.quarantine import QUARANTINE, Quarantined
 from ledger.store.segments import placed
 
-GROUP_ROWS = 1 << 14
+GROUP_ROWS = 1 << 15
 """Rows after which a row group ends, at the end of a frame."""
 
 GROUP_BYTES = 64 << 20
@@ -78,7 +80,8 @@ def is_as_admitted(declared: EventType, piece: Piece) -> bool:
 def write_part(ledger: Ledger, declared: EventType, pieces: Iterable[Piece]) -> Part:
     """A new segment of the frames, in their order; durable once its manifest is settled."""
     part = Part(declared)
-    part.name, part.bytes = ledger.segments.write(declared, _groups(part, pieces))
+    with closing(ahead(_groups(part, pieces))) as groups:
+        part.name, part.bytes = ledger.segments.write(declared, groups)
     return part
 
 
@@ -92,7 +95,7 @@ def _groups(part: Part, pieces: Iterable[Piece]) -> Iterator[pa.Table]:
             yield _table(part.declared, held)
             held, rows, size = [], 0, 0
         held.append((meta, batch))
-        rows, size = rows + meta.rows, size + batch.nbytes
+        rows, size = rows + meta.rows, size + batch.get_total_buffer_size()
         part.frames.append(meta)
     if held:
         yield _table(part.declared, held)

@@ -5,9 +5,10 @@ Records are read and decoded ahead on a second thread while a batch commits.
 """
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 
+from consumers.ahead import ahead
 from consumers.intake import Decoded, Drained, Position, decoded, positions, take
 from ledger.errors import Fault
 from ledger.store.opened import Ledger
@@ -21,10 +22,11 @@ Place = tuple[str, int]
 
 @dataclass(slots=True)
 class _Drain:
-    """One drain under way: counts, and how many more records it may take (None without a limit)."""
+    """One drain under way: whose stream, counts, and how many more records it may take (None without a limit)."""
 
     ledger: Ledger
     stream: Stream
+    identities: Mapping[str, str]
     seen: str
     left: int | None
     total: Drained = field(default_factory=Drained)
@@ -45,36 +47,37 @@ def drain(
     """
     known = positions(ledger)
     ends = stream.ends()  # after the positions: another sink may be moving them beyond ends that were read before
+    identities = {name: stream.identity(name) for name in sorted({name for name, _ in ends})}
     for place, end in ends.items():
         if place not in known:
             raise Fault(
                 f"the ledger in {ledger.root} knows no partition {place[0]}/{place[1]}; another stream is meant"
             )
-        _check_identity(known[place], stream.identity(place[0]))
+        _check_identity(known[place], identities[place[0]])
         _check_end(known[place], end)
-    work = _Drain(ledger, stream, seen, limit)
+    work = _Drain(ledger, stream, identities, seen, limit)
     for place, end in sorted(ends.items()):
         if leases is None or place in leases:
-            _drain_partition(work, place, end, None if leases is None else leases[place])
+            _drain_partition(work, known[place], end, None if leases is None else leases[place])
     return work.total
 
 
-def _drain_partition(work: _Drain, place: Place, end: int, lease: int | None) -> None:
+def _drain_partition(work: _Drain, position: Position, end: int, lease: int | None) -> None:
     """Takes one partition up to `end`; begins again from the ledger's position when another process was faster."""
     while work.left is None or work.left > 0:
-        position = positions(work.ledger)[place]
         if lease is not None and position.lease_epoch != lease:
             return
         if position.next_position >= end or _take_all(work, position, end):
             return
+        position = positions(work.ledger)[position.stream, position.partition]
 
 
 def _take_all(work: _Drain, position: Position, end: int) -> bool:
     """True when all was taken, False when another process moved the position meanwhile."""
-    identity = work.stream.identity(position.stream)
+    identity = work.identities[position.stream]
     _check_identity(position, identity)
-    with ThreadPoolExecutor(1, "lap-decode") as pool:
-        for batch in _ahead(pool, work, position, end):
+    with closing(ahead(_batches(work, position, end))) as batches:
+        for batch in batches:
             taken = take(work.ledger, position, batch, identity=identity, seen=work.seen)
             if taken is None:
                 return False
@@ -84,27 +87,17 @@ def _take_all(work: _Drain, position: Position, end: int) -> bool:
     return True
 
 
-def _ahead(pool: ThreadPoolExecutor, work: _Drain, position: Position, end: int) -> Iterator[list[Decoded]]:
-    """The decoded batches of a partition; the next one is read while the caller works on this one."""
-    left = work.left
-
-    def read(start: int, count: int) -> list[Decoded]:
-        stream, partition = position.stream, position.partition
-        records = work.stream.read(stream, partition, start, count)
-        return [(stored, decoded(stored, stream, partition)) for stored in records if stored.offset < end]
-
-    start, count = position.next_position, BATCH_RECORDS if left is None else min(left, BATCH_RECORDS)
-    coming = pool.submit(read, start, count)
-    while batch := coming.result():
-        start = batch[-1][0].offset + 1
-        left = None if left is None else left - len(batch)
+def _batches(work: _Drain, position: Position, end: int) -> Iterator[list[Decoded]]:
+    """The decoded batches of a partition, up to `end`."""
+    stream, partition, start, left = position.stream, position.partition, position.next_position, work.left
+    while start < end and left != 0:
         count = BATCH_RECORDS if left is None else min(left, BATCH_RECORDS)
-        if start < end and count:
-            coming = pool.submit(read, start, count)
-            yield batch
-        else:
-            yield batch
+        records = work.stream.read(stream, partition, start, count)
+        batch = [(stored, decoded(stored, stream, partition)) for stored in records if stored.offset < end]
+        if not batch:
             return
+        yield batch
+        start, left = batch[-1][0].offset + 1, None if left is None else left - len(batch)
 
 
 def _check_end(position: Position, end: int) -> None:

@@ -1,6 +1,6 @@
 """How the columns of a segment are encoded: chosen from a look at its first rows, the same for the same rows.
 
-Only encodings that every Parquet reader knows.
+DuckDB and Arrow read them all; integers split into bytes are in the Parquet format since 2.11.
 """
 
 from typing import Any
@@ -11,38 +11,38 @@ import pyarrow.compute as pc
 _LOOK = 4096
 """Rows looked at."""
 
-_REPEATED_NUMBERS, _REPEATED_WORDS = 8, 2
+_REPEATED = 2
 """How often a value must come back, on average, for a dictionary to be worth its building."""
 
-_PLACES = frozenset({"_partition", "_admission", "problem_id"})
-"""Columns that readers filter by, however varied they are."""
+_FILTERED = frozenset({"_partition", "_admission", "problem_id", "campaign_id"})
+"""Columns that readers filter by."""
 
 
 def writer_options(group: pa.Table) -> dict[str, Any]:
     """Arguments of `pyarrow.parquet.ParquetWriter` for tables like this row group.
 
-    Columns whose values come back get a dictionary and statistics; varied numbers are stored as packed differences,
-    varied words as they are, both without statistics, which would rule no row group out.
+    Words that come back get a dictionary; numbers are stored byte by byte. Statistics are kept of what readers filter
+    by: on every column they would cost as much as the column.
     """
     look = group.slice(0, _LOOK)
-    varied = {field.name for field in look.schema if _is_varied(look[field.name])}
-    repeated = [_path(field) for field in look.schema if field.name not in varied]
-    numbers = [field.name for field in look.schema if field.name in varied and pa.types.is_integer(field.type)]
+    numbers = [field.name for field in look.schema if pa.types.is_integer(field.type)]
+    words = [field for field in look.schema if not pa.types.is_integer(field.type)]
     return {
         "compression": "zstd",
         "compression_level": 1,
-        "use_dictionary": repeated,
-        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-        "write_statistics": repeated + sorted(varied & _PLACES),
+        "use_dictionary": [_path(field) for field in words if _comes_back(look[field.name])],
+        "column_encoding": dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"),
+        "write_statistics": sorted(_FILTERED & {field.name for field in look.schema}),
+        "write_batch_size": 1 << 16,
     }
 
 
-def _is_varied(column: pa.ChunkedArray) -> bool:
-    if pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
-        return False
-    words = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
+def _comes_back(column: pa.ChunkedArray) -> bool:
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind):
+        return True
     distinct: int = pc.count_distinct(column).as_py()
-    return distinct * (_REPEATED_WORDS if words else _REPEATED_NUMBERS) > len(column)
+    return distinct * _REPEATED <= len(column)
 
 
 def _path(field: pa.Field) -> str:

@@ -191,8 +191,13 @@ def _runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.
 
 
 def read_payload(payload: bytes, place: str) -> pa.RecordBatch:
-    """The batch in an admitted payload, checked when it was admitted; Fault when it was altered since."""
+    """The plain rows in an admitted payload, checked when it was admitted; Fault when it was altered since."""
+    return plain(read_packed(payload, place))
+
+
+def read_packed(payload: bytes, place: str) -> pa.RecordBatch:
+    """The rows in an admitted payload as they travelled, in their short forms; Fault when it was altered since."""
     try:
-        return plain(pa.ipc.open_stream(payload).read_next_batch())
+        return pa.ipc.open_stream(payload).read_next_batch()
     except (pa.ArrowException, StopIteration, OSError) as error:
         raise Fault(f"frame {place} in the tail cannot be read; run `lap verify`") from error

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import rfc8785
 
 from ledger.crashes import reached
 from ledger.errors import Fault
 from ledger.events import EventType
+from ledger.packing import joined
 from ledger.store.cuts import Cut
 from ledger.store.encodings import writer_options
 from ledger.store.files import translated
@@ -59,7 +59,10 @@ def placed_schema(declared: EventType) -> pa.Schema:
 def placed(
     declared: EventType, partition: int, admissions: Sequence[int], batches: Sequence[pa.RecordBatch]
 ) -> pa.Table:
-    """The rows of several frames of one partition [rows] with the columns of `PLACE`; one batch a frame."""
+    """The rows of several frames of one partition [rows] with the columns of `PLACE`; one batch a frame.
+
+    Of packed batches, strings that repeat stand in a dictionary.
+    """
     counts = np.array([batch.num_rows for batch in batches], dtype=np.int64)
     total = int(counts.sum())
     starts = np.repeat(np.cumsum(counts) - counts, counts)
@@ -69,8 +72,8 @@ def placed(
         pa.array(np.repeat(np.array(admissions, dtype=np.int64), counts)),
         pa.array(np.arange(total, dtype=np.int64) - starts),
     ]
-    columns = pa.Table.from_batches(batches, schema=declared.schema).combine_chunks().columns
-    return pa.Table.from_arrays([*columns, *extra], schema=placed_schema(declared))
+    rows = joined(declared.schema, batches)
+    return pa.Table.from_arrays([*rows.columns, *extra], schema=pa.schema([*rows.schema, *_PLACE_FIELDS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +148,6 @@ class Segments:
     def settle(self, name: str, version: int) -> None:
         """Returns when the names of an event type's objects are durable."""
         self._files.settle([_name(name, version, "")])
-
-    def read(self, segment: Segment, columns: Sequence[str], condition: pc.Expression | None) -> pa.Table:
-        """The rows of a segment that meet a condition, in their order; Fault when it is missing or broken."""
-        with stored_errors(f"segment {self.where(self.name(segment))}"):
-            root = self._files.filesystem
-            name = self.name(segment)
-            return pq.read_table(name, columns=list(columns), filters=condition, filesystem=root, partitioning=None)
 
     def dataset(self, declared: EventType, segments: Sequence[Segment]) -> "ds.Dataset":
         """All rows of segments of one event type, read as they are asked for: only the columns and row groups needed.
@@ -228,10 +224,12 @@ def file_digest(path: Path) -> str:
 
 
 def _fill(path: Path, schema: pa.Schema, groups: Iterable[pa.Table]) -> None:
-    """Writes a Parquet file, encoded as suits its first row group."""
+    """Writes a Parquet file, encoded as suits its first row group. What was a dictionary is read as plain strings."""
     rest = iter(groups)
     first = next(rest, schema.empty_table())
-    with pq.ParquetWriter(path, schema, use_compliant_nested_type=False, **writer_options(first)) as writer:
+    options = {"use_compliant_nested_type": False, "store_schema": False, **writer_options(first)}
+    with pq.ParquetWriter(path, first.schema, **options) as writer:
         for group in chain([first], rest):
             if group.num_rows:
-                writer.write_table(group, row_group_size=group.num_rows)
+                alike = group if group.schema.equals(first.schema) else group.cast(first.schema)
+                writer.write_table(alike, row_group_size=group.num_rows)
