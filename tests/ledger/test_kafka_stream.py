@@ -20,6 +20,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka_views import configured, everything, payloads
 from ledger_facts import chain_frames, decision
+from processes import until
 from servers import delete_topics
 
 from ledger.errors import Fault, LapError, UserError
@@ -175,14 +176,29 @@ def test_hostile_headers_become_a_record_for_the_quarantine(stream: KafkaStream,
     assert [one.offset for at in range(4) for one in stream.read("facts", 0, at, 1)] == [0, 1, 2, 3]
 
 
-def test_transactions_of_others_are_no_hindrance(stream: KafkaStream) -> None:
-    """Their markers are passed over, before a batch that kafka-python cannot read too."""
+def commit_one(stream: KafkaStream) -> None:
+    """A record and the marker that commits it, which the broker writes a moment after it said so."""
     config = {"bootstrap_servers": list(stream.settings.bootstrap), "transactional_id": stream.settings.prefix}
     with closing(KafkaProducer(**config)) as other:
         other.init_transactions()
         other.begin_transaction()
         other.send(stream.settings.topic("facts"), b"committed", partition=0)
         other.commit_transaction()
+    until(lambda: stream.ends()["facts", 0] == 2, "the marker")
+
+
+def test_a_marker_at_the_end_is_no_record(stream: KafkaStream) -> None:
+    """Where only a marker is left a read gives nothing, at once, and later records come after it."""
+    commit_one(stream)
+    assert [one.offset for one in stream.read("facts", 0, 0, 10)] == [0]
+    assert stream.read("facts", 0, 1, 10) == []
+    stream.append("facts", 0, [Record({}, b"later")])
+    assert [(one.offset, one.record.payload) for one in stream.read("facts", 0, 1, 10)] == [(2, b"later")]
+
+
+def test_transactions_of_others_are_no_hindrance(stream: KafkaStream) -> None:
+    """Their markers are passed over, before a batch that kafka-python cannot read too."""
+    commit_one(stream)
     produce(stream.settings, [(b"hostile", [(Bytes("x"), b"")])])
     stored = everything(stream)
     assert [(one.offset, one.record.payload) for one in stored] == [(0, b"committed"), (2, b"hostile")]

@@ -16,7 +16,7 @@ from ledger.streams.kafka.settings import KafkaSettings
 T = TypeVar("T")
 
 FETCH_BYTES = 8 << 20
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 3.0
 """How long a topic may be unknown to a broker that has just learned of it."""
 
 _BACKOFF_SECONDS = 0.05

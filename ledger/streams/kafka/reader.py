@@ -41,9 +41,9 @@ class Reader:
         return self._positions.get(self._place(stream, partition)) == position
 
     def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
-        """From 1 to `limit` records from `position` on, which lies before the end.
+        """From 1 to `limit` records from `position` on, which lies before the end; none when only markers are left.
 
-        Fault when it was trimmed away, when the stored batch is damaged, or no record comes in time.
+        Fault when it was trimmed away or the stored batch is damaged, Unavailable when no record comes in time.
         """
         place = self._place(stream, partition)
         deadline = time.monotonic() + self._settings.timeout_seconds
@@ -52,6 +52,8 @@ class Reader:
             waiting = self._waiting[place]
             while not waiting:
                 waiting.extend(self._fetched_now(place, position))
+                if not waiting and self._only_markers(place, position):
+                    return []
                 if not waiting and time.monotonic() > deadline:
                     raise Unavailable(
                         f"cannot read {_words(place)}: no record came from {self._settings.address} in time"
@@ -92,6 +94,11 @@ class Reader:
         except errors.CorruptRecordError:
             return self._salvage(place, position)
         return [Stored(message.offset, to_record(message.headers, message.value)) for message in messages]
+
+    def _only_markers(self, place: Any, position: Position) -> bool:
+        """Whether all that lies behind a position ends other producers' transactions, which no poll returns."""
+        reached = self._consumer.position(place)
+        return bool(reached > position and reached >= self._consumer.end_offsets([place])[place])
 
     def _salvage(self, place: Any, position: Position) -> Sequence[Stored]:
         """The records that kafka-python could not read; a Fault when the batch was damaged after it was stored."""

@@ -36,7 +36,7 @@ def make_topics(admin: Any, settings: KafkaSettings) -> None:
 def topic_identity(admin: Any, settings: KafkaSettings, stream: str) -> str:
     """The id that Kafka gave a topic when it was made; UserError when it is missing."""
     with translated(settings, f"cannot find {settings.topic(stream)}"):
-        found = persistently(settings, lambda: _described(admin, settings, stream))
+        found = _awaited(admin, settings, stream)
     if not found:
         raise UserError(
             f"there is no topic {settings.topic(stream)} on {settings.address}; make it with `lap ledger init`"
@@ -49,7 +49,7 @@ def check_topics(admin: Any, settings: KafkaSettings) -> None:
     for stream, count in PARTITIONS.items():
         topic = settings.topic(stream)
         with translated(settings, f"cannot check {topic}"):
-            partitions = len(_described(admin, settings, stream).get("partitions", ()))
+            partitions = len(_awaited(admin, settings, stream).get("partitions", ()))
             configured = _configured(admin, settings, topic)
         if partitions != count:
             raise UserError(
@@ -93,6 +93,22 @@ def _described(admin: Any, settings: KafkaSettings, stream: str) -> dict[str, An
     if found["error_code"]:
         raise library().errors.for_code(found["error_code"])(settings.topic(stream))
     return found
+
+
+def _awaited(admin: Any, settings: KafkaSettings, stream: str) -> dict[str, Any]:
+    """What the brokers know of a topic that was made, of which one may learn a moment later; empty when none does."""
+    unknown = library().errors.UnknownTopicOrPartitionError
+
+    def ask() -> dict[str, Any]:
+        found = _described(admin, settings, stream)
+        if not found.get("partitions"):
+            raise unknown(settings.topic(stream))
+        return found
+
+    try:
+        return persistently(settings, ask)
+    except unknown:
+        return {}
 
 
 def _configured(admin: Any, settings: KafkaSettings, topic: str) -> dict[str, str]:
