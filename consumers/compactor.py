@@ -48,15 +48,17 @@ class Compacted:
         )
 
 
-def compact(ledger: Ledger, now_ms: int, *, target_bytes: int = TARGET_BYTES) -> Compacted:
-    """What was merged; nothing when no type has two small segments. `now_ms` begins the grace period of the old files.
+def compact(ledger: Ledger, now_ms: int, *, target_bytes: int = TARGET_BYTES, at_least: int = 2) -> Compacted:
+    """What was merged; `now_ms` begins the grace period of the old files.
 
+    Nothing when no type has `at_least` small segments, or two that come to half the target: who compacts again and
+    again asks for more than two, or would write the same rows each time.
     Fault when a segment cannot be read or was altered; nothing changes then.
     """
     total = Compacted()
     while True:
         with reading(ledger.engine) as connection:
-            group = _candidates(_live(connection), target_bytes)
+            group = _candidates(_live(connection), target_bytes, at_least)
         if not group:
             return total
         total += _merge(ledger, group, now_ms)
@@ -67,8 +69,8 @@ def _live(connection: Connection) -> list[Segment]:
     return [segment for segment in segment_rows(connection) if segment.ordinal not in gone]
 
 
-def _candidates(live: Sequence[Segment], target_bytes: int) -> list[Segment]:
-    """The oldest small segments of the first type that has at least two, up to about the target size."""
+def _candidates(live: Sequence[Segment], target_bytes: int, at_least: int) -> list[Segment]:
+    """The oldest small segments of the first type that has enough of them, up to about the target size."""
     small = sorted(
         (segment for segment in live if segment.bytes * 2 < target_bytes),
         key=lambda segment: (segment.type, segment.version, segment.ordinal),
@@ -79,7 +81,8 @@ def _candidates(live: Sequence[Segment], target_bytes: int) -> list[Segment]:
             if len(group) == MOST or sum(one.bytes for one in group) + segment.bytes > target_bytes:
                 break
             group.append(segment)
-        if len(group) > 1:
+        enough = len(group) >= at_least or 2 * sum(one.bytes for one in group) >= target_bytes
+        if len(group) > 1 and enough:
             return group
     return []
 

@@ -15,6 +15,8 @@ from ledger.store.engine import reading
 from ledger.store.opened import Ledger
 
 LEASE = "seal"
+TOGETHER = 8
+"""Small segments of a type that are merged at once: each row is written again once in so many sealings, not in each."""
 
 _TAIL = text(
     "SELECT stream, partition, min(admission) AS first, sum(length(payload)) AS bytes FROM tail"
@@ -79,7 +81,7 @@ class SealFollower:
             self._edge.tell("sealed", **self._words(sealed, after))
         if not self._lease.hold():
             return
-        merged = compact(self._ledger, self._edge.now_ms())
+        merged = compact(self._ledger, self._edge.now_ms(), at_least=TOGETHER)
         if merged.segments:
             self._edge.tell(
                 "compacted",

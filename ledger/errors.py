@@ -23,8 +23,8 @@ class Fault(LapError):  # noqa: N818  (the field says "infrastructure fault")
     """Our fault or the machine's: a lost server, a broken file of ours; exit code 1."""
 
 
-class Unavailable(Fault):
-    """A server that does not answer now; the same call may succeed later."""
+class Unavailable(LapError):  # noqa: N818  (as the word stands in messages)
+    """A server that does not answer now; the same call may succeed later. No `Fault`: it says nothing of any data."""
 
 
 class DiskFull(Fault):

@@ -22,6 +22,7 @@ from ledger.streams.producer import Producer
 from ledger.streams.spool import Waiting
 from tui.appending import Appending, words_of
 from tui.logs import Form, make_log
+from tui.memory import keep_freed_memory
 from tui.session import new_id, now_ms, release, stopping, utc_now
 
 lease_option = click.option(
@@ -81,6 +82,7 @@ class Service:
 @contextmanager
 def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iterator[Service]:
     """A service until SIGTERM or Ctrl-C; at the end its epoch is closed and everything released."""
+    keep_freed_memory()
     holder = new_id()
     tell = make_log(log, service=name, process=holder)
     edge = Edge(holder, round(1000 * lease_seconds), now_ms, time.monotonic, utc_now, tell)

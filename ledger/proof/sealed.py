@@ -20,6 +20,7 @@ from ledger.proof.manifests import Manifest
 from ledger.proof.recomputed import UNREADABLE, Recomputed, altered_frames
 from ledger.proof.timings import Due, runs_of
 from ledger.store.metas import FrameMeta
+from ledger.store.objects import outages_told
 from ledger.store.quarantine import QUARANTINE
 from ledger.store.segments import Segment, Segments, placed_schema
 
@@ -148,7 +149,8 @@ def _check_group(source: _Source, number: int, metas: Sequence[FrameMeta]) -> Re
 
 def _group(source: _Source, file: pq.ParquetFile, number: int) -> pa.Table:
     """The rows of a row group in one chunk, sound as Arrow sees it; one of `UNREADABLE` otherwise."""
-    table = file.read_row_group(number, use_threads=False).combine_chunks()
+    with outages_told(source.where):
+        table = file.read_row_group(number, use_threads=False).combine_chunks()
     table.validate(full=True)
     if not holds(table.schema, placed_schema(source.declared)):
         raise ValueError("its columns are not those of its type")

@@ -55,6 +55,8 @@ def verify(
 ) -> Proof:
     """What a full recomputation of the ledger found; damage is collected in `problems`, never raised.
 
+    Unavailable when a server stops answering meanwhile: that proves nothing.
+
     With `written`, also whether the ledger still holds what that head proved. With `stream`, the one that the ledger
     reads, also whether tail, positions and unsealed quarantine are what lies on it.
     """

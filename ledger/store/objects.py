@@ -132,6 +132,18 @@ def stored_errors(what: str) -> Iterator[None]:
         raise stored_fault(error, what) from error
 
 
+@contextmanager
+def outages_told(what: str) -> Iterator[None]:
+    """Raises Unavailable where a store did not answer; what is wrong with an object's bytes passes as it is."""
+    try:
+        yield
+    except OSError as error:
+        told = stored_fault(error, what)
+        if isinstance(told, Unavailable):
+            raise told from error
+        raise
+
+
 def stored_fault(error: Exception, what: str) -> LapError:
     """What tells of a failed access to a stored object; a server's own words are not repeated, only its code."""
     words = " ".join(str(error).split())

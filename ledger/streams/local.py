@@ -93,7 +93,7 @@ class LocalStream:
             "SELECT source_offset, headers, payload FROM record WHERE stream = ? AND partition = ?"
             " AND source_offset >= ? ORDER BY source_offset LIMIT ?"
         )
-        with self._translated():
+        with self._translated(), transaction(self._connection, "BEGIN"):  # one state: another process may trim
             rows = self._connection.execute(statement, (stream, partition, position, limit)).fetchall()
             first, end = self._first(stream, partition), position if rows else self._end(stream, partition)
         if not first <= position <= end:
@@ -198,9 +198,12 @@ def _make(connection: sqlite3.Connection, identity: str) -> None:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """A writing transaction that commits at the end, or rolls back when an error leaves the block."""
-    connection.execute("BEGIN IMMEDIATE")
+def transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """A writing transaction that commits at the end, or rolls back when an error leaves the block.
+
+    With a plain BEGIN it reads one state, and waits for nobody.
+    """
+    connection.execute(begin)
     try:
         yield
         connection.execute("COMMIT")

@@ -195,7 +195,7 @@ class Spooled:
         self._raise_failure()
         return done
 
-    def _full(self) -> Fault:
+    def _full(self) -> Unavailable:
         away = 0.0 if self._away_since is None else self._monotonic() - self._away_since
         return Unavailable(
             f"the spool {self._path} is full and the broker away for {away:.0f} s; start the broker and run it again,"

@@ -63,6 +63,15 @@ def test_small_segments_become_one(ledger: Ledger) -> None:
     assert compact(ledger, NOW) == Compacted()
 
 
+def test_few_small_segments_wait_for_more(ledger: Ledger) -> None:
+    """Whoever compacts again and again asks for more than two; half the target is enough, however few they are."""
+    count = len(live(ledger))
+    assert compact(ledger, NOW, at_least=count + 1) == Compacted()
+    size = sum(size for (size,) in rows(ledger, "SELECT bytes FROM segment WHERE type = 'filter.decided'"))
+    done = compact(ledger, NOW, at_least=count + 1, target_bytes=2 * size)
+    assert (done.superseded, done.segments, len(live(ledger))) == (count, 1, 1)
+
+
 def test_every_cut_answers_as_before(ledger: Ledger) -> None:
     """Old cuts that end within a compacted segment too, by Arrow and by SQL."""
     last = ledger.cut()

@@ -12,7 +12,7 @@ from histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening
 from consumers.deriving import CalibrationFollower, CalibrationOrder, RewardFollower, RewardOrder
 from consumers.dividing import SeatedGroup
 from consumers.following import Alone, NamedLease, Pace, Place, SinkWatch, follow
-from consumers.sealing import SealFollower, SealWhen
+from consumers.sealing import TOGETHER, SealFollower, SealWhen
 from consumers.sink import drain
 from ledger.errors import Fault, Unavailable
 from ledger.events import CONTROL, FACTS, Event
@@ -316,19 +316,23 @@ def test_the_tail_is_sealed_when_it_is_old(both: Ledger, stream: Stream, desk: D
 
 
 def test_one_sealer_seals_a_large_tail_and_merges_segments(both: Ledger, stream: Stream, desk: Desk) -> None:
-    """A tail of at least one byte is sealed at once, by the holder of the lease alone; small segments become one."""
+    """A tail of at least one byte is sealed at once, by the holder of the lease alone.
+
+    Small segments become one when eight of a type have gathered, and not before: each would be written again each time.
+    """
     followers = [SealFollower(both, desk.edge(name), SealWhen(1, 10**9)) for name in ("a", "b")]
     for number, facts in enumerate(attempts(CAMPAIGN)):
-        if number == 3:
+        if number == TOGETHER:
             break
+        assert desk.told("compacted") == []
         append(stream, f"epoch-{number}", facts)
         drain(both, stream)
         for follower in followers:
             follower.step(frozenset())
-    assert [line["holder"] for line in desk.told("sealed")] == ["a"] * 3
-    assert desk.told("compacted")
+    assert [line["holder"] for line in desk.told("sealed")] == ["a"] * TOGETHER
+    assert {line["superseded"] % TOGETHER for line in desk.told("compacted")} == {0}
     with closing(Questions(both)) as questions:
-        assert questions.rows("SELECT count(*) AS n FROM execution_finished") == [{"n": 3}]
+        assert questions.rows("SELECT count(*) AS n FROM execution_finished") == [{"n": TOGETHER}]
 
 
 def test_a_missing_sink_is_told_of(both: Ledger, stream: Stream, desk: Desk) -> None:

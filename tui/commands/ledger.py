@@ -6,7 +6,7 @@ from dataclasses import asdict
 import click
 
 from tui.output import json_option, ledger_option, print_json, print_table, say
-from tui.session import asking, make_ledger, now_ms, writing
+from tui.session import asking, make_ledger, now_ms
 from tui.settings import read_settings
 
 ELSEWHERE = {
@@ -77,16 +77,10 @@ def status(ledger: str | None, as_json: bool) -> None:
 @command.command()
 @ledger_option
 def seal(ledger: str | None) -> None:
-    """Seal the tail into immutable Parquet segments."""
-    from consumers.sealer import seal as seal_tail
+    """Seal the tail into immutable Parquet segments, once; `lap seal` can also merge and follow."""
+    from tui.commands.seal import seal_now
 
-    with writing(read_settings(ledger=ledger).location, "lap ledger seal") as open_:
-        open_.admit()
-        sealed = seal_tail(open_.ledger)
-        say(
-            f"sealed {sealed.frames} frames, {sealed.rows} events, into {sealed.segments} segments; "
-            f"cut {open_.ledger.cut()}"
-        )
+    seal_now(read_settings(ledger=ledger).location, merge=False)
 
 
 @command.command()

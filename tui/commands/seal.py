@@ -4,6 +4,7 @@ import click
 
 from ledger.store.location import Location
 from tui.logs import Form
+from tui.memory import keep_freed_memory
 from tui.output import ledger_option, say
 from tui.services import lease_option, log_option, serving
 from tui.session import now_ms, writing
@@ -45,7 +46,7 @@ def command(
     """
     place = read_settings(ledger=ledger).location
     if not follow:
-        _once(place, merge=merge)
+        seal_now(place, merge=merge)
         return
     from consumers.sealing import SealFollower, SealWhen
 
@@ -54,12 +55,13 @@ def command(
         service.run(service.alone(), SealFollower(service.ledger, service.edge, when))
 
 
-def _once(place: Location, *, merge: bool) -> None:
+def seal_now(place: Location, *, merge: bool) -> None:
+    """Seals what was admitted, and says what that came to; with `merge` small segments become larger ones."""
     from consumers.compactor import Compacted, compact
     from consumers.sealer import seal
 
+    keep_freed_memory()
     with writing(place, "lap seal") as open_:
-        open_.admit()
         sealed = seal(open_.ledger)
         merged = compact(open_.ledger, now_ms()) if merge else Compacted()
         cut = open_.ledger.cut()

@@ -12,6 +12,7 @@ from ledger.proof import Proof, Written, verify, written_now
 from ledger.store.location import Place
 from ledger.store.opened import Ledger, open_ledger
 from ledger.streams.base import Stream
+from tui.memory import keep_freed_memory
 from tui.output import json_option, ledger_option, print_json, progress, say
 from tui.session import asking
 from tui.settings import read_settings
@@ -70,6 +71,7 @@ def prove(place: Place, written: Written | None, *, as_json: bool, with_rewards:
 
 
 def _proof(place: Place, written: Written | None) -> Proof:
+    keep_freed_memory()
     with closing(open_ledger(place)) as ledger, _stream_of(ledger) as (stream, note), progress("proving", 1) as bar:
         task = bar.task_ids[0]
         proof = verify(

@@ -49,8 +49,3 @@ def _judge(questions: Questions, campaign: str, question: Question) -> Judged:
 
     snapshot = load(questions, campaign)
     return judged(snapshot, find_calibration(questions, campaign, question.criterion), question)
-
-
-def ask_again(view: View, question: Question) -> View:
-    """The same cut and the same stored facts under another question; ReplayError when they cannot be judged so."""
-    return view if view.judged is None else replace(view, judged=view.judged.again(question))

@@ -3,6 +3,7 @@
 A screen says what it shows; reading and judging happen in other threads, so that keys are answered meanwhile.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -67,13 +68,13 @@ class TableScreen(Screen[None]):
         """The application, which holds the view."""
         return cast("LedgerApp", self.app)
 
+    @abstractmethod
     def where(self) -> str:
         """Where in the ledger this screen is, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make(self, view: "View") -> Page | None:
         """What to show of a view, None when the view does not hold it yet. Called in another thread."""
-        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         """Heading, lines above the table, the table, the filter, the status and the keys."""
