@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from timings import TIMING, timings
 
 from consumers.intake import decoded, positions, take
+from ledger.codec.packing import joined, packed_slices
 from ledger.digests import canonical
 from ledger.frames import Link, decode, frame_digests, genesis, make_record, payload_digest
-from ledger.packing import joined, packed_slices
 from ledger.store.admission import check_route
 from ledger.store.opened import create_ledger
 from ledger.store.values import check_values

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.codec.octets import to_strings
 from ledger.digests import rows_digest, work_id
 from ledger.events import latest
-from ledger.octets import to_strings
 
 TIMING, FINISHED = latest("timing.measured"), latest("execution.finished")
 PROGRAMS, TESTS, REPETITIONS = 20, 60, 5

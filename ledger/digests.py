@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.forms import Words, narrow, tell
+from ledger.codec.forms import Words, narrow, tell
 
 Part: TypeAlias = Any
 """Bytes, or a view of bytes or numbers, to be joined."""
@@ -70,8 +70,8 @@ def canonical(columns: Sequence[pa.Array], bounds: Sequence[int]) -> Iterator[by
 
     First the number of rows, in 8 bytes. Then each column: its kind, then 0, or 1 and a bit a row that is set where
     there is a value; then the values, null slots zeroed. Flags take a byte. Integers take the least width and strings
-    the form that `ledger.forms` chooses: `texts` ends and bytes; `octets`; or `words`: their number, ends and bytes,
-    then the number of each row's word. Lists give their lengths, and their items as a column.
+    the form that `ledger.codec.forms` chooses: `texts` ends and bytes; `octets`; or `words`: their number, ends and
+    bytes, then the number of each row's word. Lists give their lengths, and their items as a column.
     """
     slices = zip(*[_slices(column, bounds) for column in columns], strict=True)
     for (start, end), parts in zip(pairwise(bounds), slices, strict=True):

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ledger.codec.messages import WireError
+from ledger.codec.packing import holds, packed, plain, word_bytes
+from ledger.codec.wire import Wire, read_wire
 from ledger.digests import canonical, sha256_words
 from ledger.events import EVENTS, EventType
-from ledger.messages import WireError
-from ledger.packing import holds, packed, plain, word_bytes
-from ledger.wire import Wire, read_wire
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
 MAX_PAYLOAD_BYTES = 64 << 20

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Literal
 
-from consumers.following import Tell
+from consumers.services.following import Tell
 
 Form = Literal["auto", "text", "json"]
 

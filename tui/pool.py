@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from consumers.following import NamedLease, Pace, Place
+from consumers.services.following import NamedLease, Pace, Place
 from ledger.events import LANES, REQUESTS, CampaignOpened, ExecutionRequested
 from ledger.questions import ATTEMPTS, Questions
 from ledger.store import leases

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from consumers.following import Edge, NamedLease
+from consumers.services.following import Edge, NamedLease
 from ledger.digests import sha256_words
 from ledger.errors import Unavailable, UserError
 from ledger.events import CampaignClosed, CampaignOpened

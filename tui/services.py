@@ -11,8 +11,8 @@ from threading import Event
 
 import click
 
-from consumers.dividing import SeatedGroup
-from consumers.following import Alone, Edge, Follower, SinkWatch, follow
+from consumers.services.dividing import SeatedGroup
+from consumers.services.following import Alone, Edge, Follower, SinkWatch, follow
 from ledger.digests import sha256_words
 from ledger.errors import LapError
 from ledger.store.location import Location

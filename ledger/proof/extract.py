@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection, bindparam, text
 
+from ledger.codec.packing import plain
 from ledger.errors import Fault
 from ledger.events import EVENTS, EventType
 from ledger.frames import Frame, make_frame
-from ledger.packing import plain
 from ledger.store.metas import FRAME_COLUMNS, FrameMeta
 from ledger.store.opened import Ledger
 from ledger.store.reader import live_segments, read_payload

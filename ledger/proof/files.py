@@ -5,9 +5,9 @@ from functools import partial
 import pyarrow as pa
 from sqlalchemy import text
 
+from ledger.codec.forms import occurring, strings
 from ledger.errors import Fault
 from ledger.events import EventType
-from ledger.forms import occurring, strings
 from ledger.proof.ahead import ahead
 from ledger.proof.findings import Findings, place
 from ledger.store.blobs import Blobs

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ledger.codec.forms import strings
+from ledger.codec.packing import holds
 from ledger.errors import Fault
 from ledger.events import EVENTS, EventType
-from ledger.forms import strings
-from ledger.packing import holds
 from ledger.proof.findings import Findings
 from ledger.proof.links import Links, compare_frames, manifests
 from ledger.proof.manifests import Manifest

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.codec.forms import SAMPLE, strings
 from ledger.digests import KINDS, canonical, fixed
-from ledger.forms import SAMPLE, strings
 
 Grid = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]

@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from ledger.codec.forms import strings
+from ledger.codec.octets import to_octets
+from ledger.codec.packing import plain
 from ledger.digests import rows_digest
 from ledger.errors import LapError
 from ledger.events import EventType, latest
-from ledger.forms import strings
-from ledger.octets import to_octets
-from ledger.packing import plain
 from ledger.proof.findings import NONSENSE, Findings
 from ledger.proof.slices import slice_digests
 from ledger.store.opened import cut_now

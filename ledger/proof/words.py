@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from ledger.codec.packing import plain
 from ledger.events import EventType
-from ledger.packing import plain
 from ledger.proof.recomputed import Altered
 from ledger.proof.timings import Due, runs_of
 

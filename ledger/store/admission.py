@@ -5,7 +5,7 @@ Pure: the sink loads what is known, asks here, and writes what was decided.
 
 from dataclasses import dataclass, field
 
-from ledger.forms import occurring
+from ledger.codec.forms import occurring
 from ledger.frames import Frame, FrameError
 from ledger.streams.producer import partition_of
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection, text
 
+from ledger.codec.packing import plain
 from ledger.errors import Fault, UserError
 from ledger.events import EVENTS, PARTITIONS, EventType, project, versions_of
-from ledger.packing import plain
 from ledger.store.cuts import Cut
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger, cut_now

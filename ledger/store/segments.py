@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import rfc8785
 
+from ledger.codec.packing import joined
 from ledger.crashes import reached
 from ledger.errors import Fault
 from ledger.events import EventType
-from ledger.packing import joined
 from ledger.store.cuts import Cut
 from ledger.store.encodings import writer_options
 from ledger.store.files import translated

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.codec.forms import occurring, strings
+from ledger.codec.octets import HEX
 from ledger.digests import blob_digest, fixed, work_id
 from ledger.errors import UserError
 from ledger.events import EVENTS
 from ledger.events.executions import OUTCOMES
-from ledger.forms import occurring, strings
 from ledger.frames import Frame, FrameError
-from ledger.octets import HEX
 from ledger.store.cuts import Cut
 
 LONGEST_NS = 2**60

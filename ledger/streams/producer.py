@@ -12,10 +12,10 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.codec.packing import holds, packed, packed_slices
 from ledger.errors import Fault
 from ledger.events import PARTITIONS, EpochClosed, EpochOpened, Event, EventType, key_of, to_batch, type_of
 from ledger.frames import Link, Record, genesis, make_record
-from ledger.packing import holds, packed, packed_slices
 from ledger.streams.base import Stream, record_bytes
 
 MAX_ROWS = 1000

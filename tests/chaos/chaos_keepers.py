@@ -13,11 +13,11 @@ from chaos_places import REST_SECONDS, Pausing, Place, opened
 from consumers import trimming
 from consumers.compactor import compact
 from consumers.copying import copy_ledger
-from consumers.following import Edge, follow
 from consumers.intake import positions
 from consumers.sealer import seal
+from consumers.services.following import Edge, follow
+from consumers.services.sinking import SinkFollower
 from consumers.sink import drain
-from consumers.sinking import SinkFollower
 from consumers.trimming import trimmable
 from ledger.errors import UserError
 from ledger.events import PARTITIONS

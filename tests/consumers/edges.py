@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumers.following import Edge
+from consumers.services.following import Edge
 
 
 @dataclass

@@ -9,10 +9,10 @@ import pytest
 from edges import Desk
 from histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, requests
 
-from consumers.deriving import CalibrationFollower, CalibrationOrder, RewardFollower, RewardOrder
-from consumers.dividing import SeatedGroup
-from consumers.following import Alone, NamedLease, Pace, Place, SinkWatch, follow
-from consumers.sealing import TOGETHER, SealFollower, SealWhen
+from consumers.services.deriving import CalibrationFollower, CalibrationOrder, RewardFollower, RewardOrder
+from consumers.services.dividing import SeatedGroup
+from consumers.services.following import Alone, NamedLease, Pace, Place, SinkWatch, follow
+from consumers.services.sealing import TOGETHER, SealFollower, SealWhen
 from consumers.sink import drain
 from ledger.errors import Fault, Unavailable
 from ledger.events import CONTROL, FACTS, Event

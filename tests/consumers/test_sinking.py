@@ -8,8 +8,8 @@ from edges import Desk
 from histories import Campaign, Cell, all_facts
 from sqlalchemy import text
 
-import consumers.sinking
-from consumers.sinking import PartitionLeases, SinkFollower
+import consumers.services.sinking
+from consumers.services.sinking import PartitionLeases, SinkFollower
 from ledger.errors import Fault
 from ledger.events import CONTROL, FACTS, PARTITIONS
 from ledger.frames import Record
@@ -165,7 +165,7 @@ def test_one_busy_partition_keeps_no_other_waiting(
     both: Ledger, stream: Stream, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two records a step and a hundred on `control`, the partition behind it moves before they are all taken."""
-    monkeypatch.setattr(consumers.sinking, "STEP_RECORDS", 2)
+    monkeypatch.setattr(consumers.services.sinking, "STEP_RECORDS", 2)
     stream.append(CONTROL, 0, [Record({}, b"") for _ in range(100)])
     stream.append(FACTS, 0, [Record({}, b"")])
     follower = sink(both, stream, desk, "a")

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_facts import sample_batch, sample_events, sample_frame
 
+from ledger.codec.packing import packed
+from ledger.codec.wire import read_wire
 from ledger.digests import blob_digest, canonical, rows_digest
 from ledger.events import EVENTS, EventType, to_batch
 from ledger.frames import (
@@ -26,8 +28,6 @@ from ledger.frames import (
     make_record,
     payload_digest,
 )
-from ledger.packing import packed
-from ledger.wire import read_wire
 
 LINK = Link("e", "facts", 3, 7, "before")
 

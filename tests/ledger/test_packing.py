@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_facts import sample_batch
 
+from ledger.codec.forms import occurring, strings
+from ledger.codec.octets import to_octets, to_strings
+from ledger.codec.packing import holds, joined, packed, packed_slices, plain
 from ledger.events import EVENTS, EventType
-from ledger.forms import occurring, strings
-from ledger.octets import to_octets, to_strings
-from ledger.packing import holds, joined, packed, packed_slices, plain
 
 DIGEST, UUID = "0123456789abcdef" * 4, "01234567-89ab-7def-8123-456789abcdef"
 

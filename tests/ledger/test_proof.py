@@ -20,10 +20,10 @@ from tampering import change, flip, proven, relink, rewrite, segment_of
 
 from consumers.sealer import seal
 from consumers.sink import drain
+from ledger.codec.packing import packed
 from ledger.digests import rows_digest
 from ledger.errors import UserError
 from ledger.events import EVENTS
-from ledger.packing import packed
 from ledger.proof import Proof, Written, verify, written_now
 from ledger.proof.chains import is_written_head
 from ledger.proof.slices import slice_digests

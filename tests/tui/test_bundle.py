@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from lap import lap, well
 from packages import PROGRAMS, make_package
 
+from ledger.codec.packing import packed
 from ledger.digests import rows_digest
 from ledger.events import EVENTS
 from ledger.frames import Record, decode
-from ledger.packing import packed
 from ledger.proof import bundle_verifier
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -13,7 +13,7 @@ from tui.session import writing
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
-    from consumers.deriving import CalibrationOrder
+    from consumers.services.deriving import CalibrationOrder
     from tui.logs import Form
 
 
@@ -38,7 +38,7 @@ def command(
       lap calibrate --from main --to recheck
       lap calibrate --from main --to recheck --follow
     """
-    from consumers.deriving import CalibrationOrder
+    from consumers.services.deriving import CalibrationOrder
 
     service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
     _, criterion = read_criterion(word, flags)
@@ -50,7 +50,7 @@ def command(
 
 
 def _follow(place: Location, order: "CalibrationOrder", *, log: "Form", lease_seconds: float) -> None:
-    from consumers.deriving import CalibrationFollower
+    from consumers.services.deriving import CalibrationFollower
 
     with serving(place, "calibrate", log, lease_seconds) as service:
         service.derive(service.alone(), CalibrationFollower(service.ledger, service.producer, order, service.edge))

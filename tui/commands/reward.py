@@ -14,7 +14,7 @@ from tui.session import writing
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
-    from consumers.deriving import RewardOrder
+    from consumers.services.deriving import RewardOrder
     from tui.logs import Form
 
 
@@ -43,7 +43,7 @@ def command(
       lap reward --criterion top-30
       lap reward --criterion top-30 --campaign main --follow
     """
-    from consumers.deriving import RewardOrder
+    from consumers.services.deriving import RewardOrder
 
     asked = {name: flags.pop(name) for name in ("campaign", "source")}
     service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
@@ -57,7 +57,7 @@ def command(
 
 
 def _follow(place: Location, order: "RewardOrder", *, log: "Form", lease_seconds: float) -> None:
-    from consumers.deriving import RewardFollower
+    from consumers.services.deriving import RewardFollower
 
     with serving(place, "reward", log, lease_seconds) as service:
         group = service.group(

@@ -48,7 +48,7 @@ def command(
     if not follow:
         seal_now(place, merge=merge)
         return
-    from consumers.sealing import SealFollower, SealWhen
+    from consumers.services.sealing import SealFollower, SealWhen
 
     with serving(place, "seal", log, lease_seconds) as service:
         when = SealWhen(round(megabytes * 1_000_000), every)

@@ -25,7 +25,7 @@ def command(ledger: str | None, lease_seconds: float, log: Form, once: bool, as_
       lap sink
       lap sink --once --json
     """
-    from consumers.sinking import SinkFollower
+    from consumers.services.sinking import SinkFollower
     from ledger.events import PARTITIONS
 
     place = read_settings(ledger=ledger).location

@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from consumers.following import Edge, Place
 from consumers.intake import Drained, Position, positions
+from consumers.services.following import Edge, Place
 from consumers.sink import drain
 from ledger.errors import LapError
 from ledger.store import leases

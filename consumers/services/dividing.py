@@ -3,7 +3,7 @@
 Members sit on numbered seats, each a named lease; the partitions are dealt out to the taken seats in turn.
 """
 
-from consumers.following import Edge, NamedLease, Place
+from consumers.services.following import Edge, NamedLease, Place
 from ledger.store import leases
 from ledger.store.opened import Ledger
 from ledger.streams.base import Group

@@ -6,8 +6,8 @@ Nothing is computed from the stream. What is missing is waited for, visibly; der
 from dataclasses import dataclass
 
 from consumers.calibrator import calibrate
-from consumers.following import Edge, NamedLease, Pace, Place
 from consumers.rewarder import assign
+from consumers.services.following import Edge, NamedLease, Pace, Place
 from ledger.errors import UserError
 from ledger.events import CONTROL, FACTS
 from ledger.store.cuts import Cut

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.octets import Octets, column_octets, to_octets, to_strings
+from ledger.codec.octets import Octets, column_octets, to_octets, to_strings
 
 SAMPLE = 64
 """First rows of a column, which decide whether its strings repeat."""

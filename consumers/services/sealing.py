@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import text
 
 from consumers.compactor import compact
-from consumers.following import Edge, NamedLease, Pace, Place
 from consumers.sealer import Sealed, seal
+from consumers.services.following import Edge, NamedLease, Pace, Place
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger
 

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ledger.codec.forms import MOST_WORDS, SAMPLE, in_order, is_narrow, number_type
+from ledger.codec.messages import BATCH, DICTIONARY, END, FEW, WireError, next_message
+from ledger.codec.messages import dictionary_numbers as numbers_of
+from ledger.codec.packing import holds
 from ledger.digests import KINDS, NUMBERS, Part
 from ledger.events import EVENTS
-from ledger.forms import MOST_WORDS, SAMPLE, in_order, is_narrow, number_type
-from ledger.messages import BATCH, DICTIONARY, END, FEW, WireError, next_message
-from ledger.messages import dictionary_numbers as numbers_of
-from ledger.packing import holds
 
 
 class Column(NamedTuple):
