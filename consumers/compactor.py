@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from sqlalchemy import Connection, text
 
 from consumers.pieces import declared_of, pieces_of
-from consumers.segmenting import Chain, Piece, insert_part, last_link, moved, write_manifest, write_part
+from consumers.segmenting import Chain, Piece, insert_part, last_link, write_manifest, write_part
 from ledger.crashes import reached
 from ledger.proof.manifests import read_manifest
 from ledger.store.engine import alone, reading, writing
@@ -115,10 +115,10 @@ def _next_link(ledger: Ledger, group: Sequence[Segment]) -> Chain:
     """A place at the end of the chain as it is now; nothing more is sealed than before it."""
     with reading(ledger.engine) as connection:
         ordinal, previous = last_link(connection)
-        last, from_earlier = segment_rows(connection)[-1], moved(connection)
-    positions = [list(reached) for reached in read_manifest(ledger.segments, last).positions]
+        last = read_manifest(ledger.segments, segment_rows(connection)[-1])
     superseded = tuple(segment.manifest for segment in group)
-    return Chain(ordinal + 1, previous, (ordinal + 1, ordinal + 1), positions, from_earlier, superseded)
+    positions, moved = [list(reached) for reached in last.positions], [list(one) for one in last.moved]
+    return Chain(ordinal + 1, previous, (ordinal + 1, ordinal + 1), positions, moved, superseded)
 
 
 _SUPERSEDE = text('INSERT INTO supersession (ordinal, "by", since) VALUES (:old, :new, :now)')

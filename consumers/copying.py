@@ -191,12 +191,13 @@ def _copy_table(copy: _Copy, connection: Connection, name: str) -> int:
     total = int(copy.seen.execute(select(func.count()).select_from(form)).scalar_one())
     rows = select(*form.columns).order_by(*(form.columns[key] for key in keys))
     found = copy.seen.execute(rows, execution_options={"yield_per": ROWS[name]})
+    last = copy.seen.execute(text("SELECT coalesce(max(id), 0) FROM quarantine")).scalar_one()
     done = 0
     for some in found.mappings().partitions():
         if not copy.target.sql:
             wanted = sum(len(row.get("payload", b"")) for row in some)
             refuse_below_reserve(copy.target.root, copy.target.reserve_bytes, wanted)
-        connection.execute(insert(form), [_moved(name, dict(row)) for row in some])
+        connection.execute(insert(form), [_moved(name, dict(row), last) for row in some])
         done += len(some)
         copy.progress(name, done, total)
     return done
@@ -209,9 +210,13 @@ def _form(connection: Connection, name: str) -> tuple[TableClause, list[str]]:
     return table(name, *map(column, columns)), list(known.get_pk_constraint(name)["constrained_columns"])
 
 
-def _moved(name: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row as the copy has it: its positions are on a new stream, of which nothing was read, and nobody's."""
+def _moved(name: str, row: dict[str, Any], last: int) -> dict[str, Any]:
+    """A row as the copy has it: its positions are on a new stream, of which nothing was read, and nobody's.
+
+    `last` is the id of the last quarantined record, which came from an earlier stream like all before it.
+    """
     if name != "stream_position":
         return row
-    fresh = {"identity": "", "next_position": 0, "moved": row["admissions"]}
+    fresh = {"identity": "", "next_position": 0}
+    fresh |= {"moves": row["moves"] + 1, "moved": row["admissions"], "moved_id": last}
     return row | fresh | {"lease_epoch": 0, "lease_holder": "", "lease_until": 0}

@@ -164,8 +164,10 @@ class _Filling:
                 f"the segments hold other frames of {reached.stream}/{reached.partition} than the {reached.admissions}"
                 " that the last manifest covers; restore them from a copy of the ledger"
             )
-        moved = {row[:2]: row[2] for row in self._chain.manifests[-1].moved}.get(reached[:2], 0)
-        self._connection.execute(_POSITION, reached._asdict() | {"moved": moved})
+        known = {one[:2]: one for one in self._chain.manifests[-1].moved}
+        moves, moved, moved_id = known.get(reached[:2], (*reached[:2], 0, 0, 0))[2:]
+        moving = {"moves": moves, "moved": moved, "moved_id": moved_id}
+        self._connection.execute(_POSITION, reached._asdict() | moving)
         self._insert("gap", _gaps(self._connection, bound))
 
     def _add_retries(self) -> None:
@@ -187,7 +189,8 @@ _ADMITTED = text(
 )
 _POSITION = text(
     "UPDATE stream_position SET identity = :identity, next_position = :next_position, admissions = :admissions,"
-    " head = :head, moved = :moved WHERE stream = :stream AND partition = :partition"
+    " head = :head, moves = :moves, moved = :moved, moved_id = :moved_id"
+    " WHERE stream = :stream AND partition = :partition"
 )
 _CHAINS = text(
     "SELECT epoch, sequence FROM frame WHERE stream = :stream AND partition = :partition ORDER BY epoch, sequence"

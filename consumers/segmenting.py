@@ -57,7 +57,8 @@ class Chain:
     """Where a new manifest stands: its place, the one before it, the places sealed together, what it supersedes.
 
     `positions` holds [stream, partition, identity, next position, admissions, head] of every partition, as of what is
-    sealed; `moved` [stream, partition, admissions] of what came from an earlier stream, before the ledger was moved.
+    sealed; `moved` [stream, partition, moves, admissions, quarantine id] of what came from an earlier stream, once the
+    ledger was moved to another one.
     """
 
     ordinal: int
@@ -136,11 +137,13 @@ def last_link(connection: Connection) -> tuple[int, str]:
     return (0, NO_MANIFEST) if row is None else (row.ordinal, row.manifest)
 
 
-_MOVED = text("SELECT stream, partition, moved FROM stream_position WHERE moved > 0 ORDER BY stream, partition")
+_MOVED = text(
+    "SELECT stream, partition, moves, moved, moved_id FROM stream_position WHERE moves > 0 ORDER BY stream, partition"
+)
 
 
 def moved(connection: Connection) -> list[list[Any]]:
-    """[stream, partition, admissions] of what came from an earlier stream, before the ledger was moved."""
+    """[stream, partition, moves, admissions, quarantine id] of each when the ledger was moved: what came before."""
     return [list(row) for row in connection.execute(_MOVED)]
 
 

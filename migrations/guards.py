@@ -27,6 +27,7 @@ _COVERED = (
 _BACKWARD = (
     "NEW.stream <> OLD.stream OR NEW.partition <> OLD.partition OR NEW.admissions < OLD.admissions"
     " OR NEW.lease_epoch < OLD.lease_epoch OR NEW.duplicates < OLD.duplicates OR NEW.moved < OLD.moved"
+    " OR NEW.moves < OLD.moves OR NEW.moved_id < OLD.moved_id"
     " OR (NEW.admissions = OLD.admissions AND NEW.head <> OLD.head)"
     " OR NEW.next_position < OLD.next_position OR (OLD.identity <> '' AND NEW.identity <> OLD.identity)"
 )

@@ -15,7 +15,7 @@ from ledger.digests import blob_digest
 from ledger.errors import Fault
 from ledger.events import EVENTS
 from ledger.proof.findings import Findings
-from ledger.proof.manifests import Manifest, Reached, parse, read_manifest
+from ledger.proof.manifests import Manifest, Moved, Reached, parse, read_manifest
 from ledger.store.heads import NO_MANIFEST
 from ledger.store.metas import FrameMeta, ranges_of
 from ledger.store.quarantine import NAME
@@ -40,13 +40,13 @@ _FRAMES = text(
 class Links:
     """What the chain says: its manifests' digests, and how far each (by digest) had come with every partition.
 
-    `moved` is what the last manifest says of earlier streams; `superseded` are the places of segments whose frames lie
-    in another one now.
+    `moved` is what each of them says of earlier streams, by (digest, stream, partition); `superseded` are the places of
+    segments whose frames lie in another one now.
     """
 
     digests: list[str] = field(default_factory=list)
     reached: list[tuple[str, Reached]] = field(default_factory=list)
-    moved: list[tuple[str, int, int]] = field(default_factory=list)
+    moved: dict[tuple[str, str, int], Moved] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     superseded: set[int] = field(default_factory=set)
 
@@ -83,7 +83,7 @@ def manifests(found: Findings, links: Links) -> Iterator[Manifest]:
         if manifest is not None:
             _check_place(found, segment, manifest, link)
             links.reached += [(manifest.digest, one) for one in manifest.positions]
-            links.moved = list(manifest.moved)
+            links.moved |= {(manifest.digest, *one[:2]): one for one in manifest.moved}
             by |= _check_superseded(found, links, segment, manifest)
             yield manifest
         link = segment.manifest

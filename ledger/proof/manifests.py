@@ -25,11 +25,24 @@ class Reached(NamedTuple):
     head: str
 
 
+class Moved(NamedTuple):
+    """What of one partition came from an earlier stream: admissions, and quarantined records up to an id.
+
+    `moves` counts how often the ledger was moved to another stream.
+    """
+
+    stream: str
+    partition: int
+    moves: int
+    admissions: int
+    quarantined: int
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What stands beside a segment. `digest` is that of its bytes; `together` are the first and last place sealed.
 
-    `moved` holds, for partitions that had an earlier stream: stream, partition, admissions that came from there.
+    `moved` holds every partition once the ledger was moved to another stream.
     """
 
     digest: str
@@ -45,7 +58,7 @@ class Manifest:
     bytes: int
     admissions: tuple[Range, ...]
     positions: tuple[Reached, ...]
-    moved: tuple[tuple[str, int, int], ...]
+    moved: tuple[Moved, ...]
     frames: list[FrameMeta]
 
     @property
@@ -81,7 +94,7 @@ def _parsed(data: bytes, digest: str) -> Manifest:
         bytes=_of(int, stored["bytes"]),
         admissions=tuple(_tuple(_RANGE, span) for span in stored["admissions"]),
         positions=tuple(Reached(*_tuple(_REACHED, row)) for row in stored["positions"]),
-        moved=tuple(_tuple((str, int, int), row) for row in stored.get("moved", [])),
+        moved=tuple(Moved(*_tuple(_MOVED, row)) for row in stored.get("moved", [])),
         frames=_frames(stored["frames"]),
     )
 
@@ -96,6 +109,7 @@ def read_manifest(segments: Segments, segment: Segment) -> Manifest:
 
 
 _RANGE = (str, int, int, int)
+_MOVED = (str, int, int, int, int)
 _REACHED = (str, int, str, int, int, str)
 _FRAME = (str, int, int, str, str, int, str, str, int, int)
 

@@ -5,7 +5,7 @@ What SQL alone cannot prove of the tail and the positions is proven here, as lon
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,8 @@ from ledger.streams.base import Stored, Stream
 Place = tuple[str, int]
 
 _POSITIONS = text(
-    "SELECT stream, partition, identity, next_position, duplicates, moved FROM stream_position ORDER BY 1, 2"
+    "SELECT stream, partition, identity, next_position, duplicates, moves, moved, moved_id FROM stream_position"
+    " ORDER BY stream, partition"
 )
 _FRAMES = text(
     "SELECT f.admission, f.source_offset, f.digest, t.payload FROM frame f LEFT JOIN tail t ON t.stream = f.stream"
@@ -44,20 +45,17 @@ class Origins:
     """The stream at hand, how far each partition was sealed, and what the quarantine says.
 
     `quarantine_sealed` is the last id in a segment, `retried` the places of frames that a retry took from there.
-    `anew`: the ledger was moved to this stream, so that what is in quarantine may have come from an earlier one.
     """
 
     stream: Stream
     sealed: Mapping[Place, Reached]
     quarantine_sealed: int
     retried: frozenset[tuple[str, int, int]]
-    anew: bool = False
 
 
 def check_origins(found: Findings, origins: Origins) -> None:
     """Problems where the ledger and its stream disagree; notes where the stream cannot be read that far back."""
     rows = found.connection.execute(_POSITIONS).all()
-    origins = replace(origins, anew=any(row.moved for row in rows))
     try:
         ends = origins.stream.ends()
     except LapError as error:
@@ -113,15 +111,14 @@ class _Walk:
         after = {"after": start.admissions}
         frames = found.connection.execute(_FRAMES, self._place | after, execution_options={"yield_per": 64})
         self._frames = _Cursor(frame for frame in frames if (*self._at, frame.admission) not in origins.retried)
-        self._anew = origins.anew
-        known = {"start": start.next_position, "after": 0}
+        known = {"start": start.next_position, "after": row.moved_id}  # what came before is of an earlier stream
         self._quarantined = _Cursor(found.connection.execute(_QUARANTINED, self._place | known).all())
 
     def take(self, stored: Stored) -> None:
         """Accounts for one record."""
         self._end = stored.offset + 1
         self._without_record(stored.offset)
-        frame, quarantined = self._frames.at(stored.offset), self._put_aside(stored)
+        frame, quarantined = self._frames.at(stored.offset), self._quarantined.at(stored.offset)
         if frame is not None:
             self._compare(stored, frame)
         elif quarantined is not None:
@@ -146,16 +143,9 @@ class _Walk:
         """Problems for what should have come from before an offset, but no record there; None for all that is left."""
         lost = [self._found.frame_words(*self._at, row.admission) for row in self._frames.before(offset)]
         aside = self._quarantined.before(offset)
-        unsealed = [row for row in aside if row.id > self._sealed and not self._anew]
+        unsealed = [row for row in aside if row.id > self._sealed]
         for what in [*lost, *(f"quarantined record {row.id}" for row in unsealed)]:
             self._found.problem(f"{what} came from a place in the stream where no record lies")
-
-    def _put_aside(self, stored: Stored) -> Row[Any] | None:
-        """The record's row in quarantine; in a moved ledger another stream's may have the same offset."""
-        row = self._quarantined.at(stored.offset)
-        while self._anew and row is not None and not _is_row_of(row, stored):
-            row = self._quarantined.at(stored.offset)
-        return row
 
     def _compare(self, stored: Stored, frame: Row[Any]) -> None:
         same = stored.record.headers.get("ce_lapdigest") == frame.digest
@@ -164,7 +154,7 @@ class _Walk:
             self._found.problem(f"{words} is not what its stream holds at {stored.offset}")
 
     def _compare_quarantined(self, stored: Stored, row: Row[Any]) -> None:
-        if not _is_row_of(row, stored):
+        if (json.loads(row.headers), row.payload) != (dict(stored.record.headers), stored.record.payload):
             self._found.problem(f"quarantined record {row.id} is not what its stream holds at {stored.offset}")
 
     def _is_known(self, stored: Stored) -> bool:
@@ -177,10 +167,6 @@ class _Walk:
         offsets = self._found.connection.execute(_SAME, bound).scalars().all()
         self._duplicates += bool(offsets) and stored.offset not in offsets
         return bool(offsets)
-
-
-def _is_row_of(row: Row[Any], stored: Stored) -> bool:
-    return (json.loads(row.headers), row.payload) == (dict(stored.record.headers), stored.record.payload)
 
 
 class _Cursor:

@@ -4,7 +4,6 @@ By what SQL and the manifests say; `ledger.proof.origins` asks the stream itself
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,90 +13,91 @@ from ledger.events import PARTITIONS
 from ledger.proof.chains import Heads
 from ledger.proof.findings import Findings
 from ledger.proof.links import Links
-from ledger.proof.manifests import Reached
+from ledger.proof.manifests import Moved, Reached
 
 _POSITIONS = text(
-    "SELECT stream, partition, identity, next_position, admissions, head, duplicates, moved FROM stream_position"
-    " ORDER BY stream, partition"
+    "SELECT stream, partition, identity, next_position, admissions, head, duplicates, moves, moved, moved_id"
+    " FROM stream_position ORDER BY stream, partition"
 )
 _READ = text(
     "SELECT f.admission, f.source_offset FROM frame f WHERE f.stream = :stream AND f.partition = :partition"
     " ORDER BY f.admission"
 )
 _PUT_ASIDE = text(
-    "SELECT source_offset FROM quarantine WHERE stream = :stream AND partition = :partition ORDER BY source_offset"
+    "SELECT source_offset FROM quarantine WHERE stream = :stream AND partition = :partition AND id > :moved_id"
+    " ORDER BY source_offset"
 )
+_LAST = text("SELECT coalesce(max(id), 0) FROM quarantine")
 
 Retried = frozenset[tuple[str, int, int]]
 """Places of frames that a retry took from the quarantine: they came from before the position."""
 
+Step = tuple[str, Reached, Moved]
+"""What a manifest (its digest; none: the database now) says of one position, and of what came from earlier streams."""
+
 
 def check_positions(found: Findings, now: Heads, links: Links, retried: Retried) -> None:
     """Problems where a position is not that of the frames, or contradicts what the manifests kept of it."""
-    rows = found.connection.execute(_POSITIONS).all()
+    rows, last = found.connection.execute(_POSITIONS).all(), found.connection.execute(_LAST).scalar_one()
     places = [(name, partition) for name, count in sorted(PARTITIONS.items()) for partition in range(count)]
     if [(row.stream, row.partition) for row in rows] != places:
         found.problem(f"the positions are not one for each of the {len(places)} partitions")
-    moved = {(stream, partition): admissions for stream, partition, admissions in links.moved}
-    anew = any(row.moved for row in rows)
+    if len({(row.moves, row.moved_id) for row in rows}) > 1 or any(row.moved_id > last for row in rows):
+        found.problem("the positions do not agree on how often the ledger was moved, and on what it had put aside then")
     for row in rows:
-        place = row.stream, row.partition
         with found.guarded(f"position {row.stream}/{row.partition}"):
-            own = [(name, one) for name, one in links.reached if one[:2] == place]
-            sealed = _Sealed(own, moved.get(place, 0), anew)
-            for problem in [*_numbers(row, now), *_sealed(row, sealed), *_next(found, row, sealed, retried)]:
+            steps = _steps(links, row)
+            for problem in [*_numbers(row, now), *_sealed(steps), *_next(found, row, steps, retried)]:
                 found.problem(f"position {row.stream}/{row.partition}{problem}")
     for stream in PARTITIONS:
-        names = {row.identity for row in rows if row.stream == stream and row.identity and not row.moved}
+        names = {row.identity for row in rows if row.stream == stream and row.identity}
         if len(names) > 1:
             found.problem(f"the positions of {stream} name {len(names)} streams: {', '.join(sorted(map(str, names)))}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Sealed:
-    """What each manifest says of one position, in the order of the chain, and what came from an earlier stream.
-
-    `anew`: the ledger was moved to another stream, this partition too, even where nothing had been admitted.
-    """
-
-    own: Sequence[tuple[str, Reached]]
-    moved: int
-    anew: bool
-
-    @property
-    def last(self) -> Reached | None:
-        return self.own[-1][1] if self.own else None
+def _steps(links: Links, row: Row[Any]) -> list[Step]:
+    """What each manifest says of a position, in the order of the chain, and last what the database says now."""
+    place = row.stream, row.partition
+    never = Moved(*place, 0, 0, 0)
+    own = [(name, one, links.moved.get((name, *place), never)) for name, one in links.reached if one[:2] == place]
+    now = Reached(*place, row.identity, row.next_position, row.admissions, row.head)
+    return [*own, ("", now, Moved(*place, row.moves, row.moved, row.moved_id))]
 
 
 def _numbers(row: Row[Any], now: Heads) -> Iterator[str]:
     admissions, head = now.get((row.stream, row.partition), (0, ""))
     if (row.admissions, row.head) != (admissions, head):
         yield f": its head or its count {row.admissions} differs from its {admissions} frames"
-    if not 0 <= row.moved <= row.admissions or row.duplicates < 0 or row.next_position < 0:
+    odd = row.moves == 0 and (row.moved or row.moved_id)
+    low = min(row.moves, row.moved_id, row.moved, row.admissions - row.moved, row.duplicates, row.next_position)
+    if odd or low < 0:
         yield " holds numbers that cannot be"
     if row.identity == "" and row.next_position > 0:
         yield f" is {row.next_position} of a stream without a name"
 
 
-def _sealed(row: Row[Any], sealed: _Sealed) -> Iterator[str]:
-    """What the manifests kept of a position only grows, up to what it is now; a moved ledger begins anew."""
-    now = "", Reached(row.stream, row.partition, row.identity, row.next_position, row.admissions, row.head)
-    for (_, before), (name, after) in pairwise([*sealed.own, now]):
+def _sealed(steps: Sequence[Step]) -> Iterator[str]:
+    """What is said of a position only grows; its stream, and what came from an earlier one, change only by a move."""
+    for (_, before, earlier), (name, after, later) in pairwise(steps):
         where = f": manifest {name}" if name else ""
         if before.admissions > after.admissions:
             yield f"{where} is at admission {after.admissions}, {before.admissions} were sealed before"
-        if before.identity and before.identity != after.identity and not sealed.anew:
-            yield f"{where} names the stream {after.identity!r}, it was {before.identity!r} before"
-    last = sealed.last
-    since = last is not None and last.identity != row.identity and row.moved >= last.admissions
-    if row.moved != sealed.moved and last is not None and not since:
-        yield f" says that {row.moved} admissions came from an earlier stream, the last manifest says {sealed.moved}"
+        if earlier.moves == later.moves:
+            if before.identity and before.identity != after.identity:
+                yield f"{where} names the stream {after.identity!r}, it was {before.identity!r} before"
+            if earlier != later:
+                yield f"{where} says that {later[3:]} came from an earlier stream, it was {earlier[3:]} before"
+        elif earlier.moves > later.moves or before.admissions > later.admissions:
+            yield f"{where} says that the ledger was moved {later.moves} times at admission {later.admissions}"
+        elif before.identity and before.identity == after.identity:
+            yield f"{where} says that the ledger was moved, but its stream is {after.identity!r} as before"
 
 
-def _next(found: Findings, row: Row[Any], sealed: _Sealed, retried: Retried) -> Iterator[str]:
+def _next(found: Findings, row: Row[Any], steps: Sequence[Step], retried: Retried) -> Iterator[str]:
     """The next position lies behind the last record kept; only duplicates, which leave no row, move it further."""
-    bound = {"stream": row.stream, "partition": row.partition}
-    before = sealed.last if sealed.last is not None and sealed.last.identity == row.identity else None
+    bound = {"stream": row.stream, "partition": row.partition, "moved_id": row.moved_id}
+    sealed = [reached for _, reached, moved in steps[:-1] if moved.moves == row.moves]
+    before = sealed[-1] if sealed else None
     last = -1
     for admission, offset in found.connection.execute(_READ, bound):
         if admission <= row.moved or (row.stream, row.partition, admission) in retried:
@@ -108,9 +108,6 @@ def _next(found: Findings, row: Row[Any], sealed: _Sealed, retried: Retried) -> 
             yield f": admission {admission} came from {offset} of the stream, which was sealed up to there before"
         last = max(last, offset)
     put_aside = found.connection.execute(_PUT_ASIDE, bound).scalars().all()
-    due = max(last + 1, 0 if before is None else before.next_position)
-    if not sealed.anew:
-        due = max([due, *(offset + 1 for offset in put_aside[-1:])])
-    known = row.next_position == due or (sealed.anew and row.next_position - 1 in put_aside)
-    if row.next_position < due or not (known or row.duplicates):
+    due = max([last + 1, 0 if before is None else before.next_position, *(offset + 1 for offset in put_aside[-1:])])
+    if row.next_position < due or not (row.next_position == due or row.duplicates):
         yield f" is {row.next_position}, its records end at {due}"

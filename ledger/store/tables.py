@@ -20,7 +20,8 @@ class LedgerRow(SQLModel, table=True):
 class PositionRow(SQLModel, table=True):
     """How far one stream partition was admitted, and who may admit.
 
-    `moved` counts the admissions that came from another stream, before the ledger was moved to this one.
+    `moves` counts how often the ledger was moved to another stream, with all its partitions; `moved` are the admissions
+    that came from an earlier one, as did quarantined records up to the id `moved_id`.
     """
 
     __tablename__ = "stream_position"
@@ -34,7 +35,9 @@ class PositionRow(SQLModel, table=True):
     lease_epoch: int = Field(sa_type=BigInteger)
     lease_holder: str = Field(sa_type=Text, sa_column_kwargs={"server_default": ""})
     lease_until: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+    moves: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
     moved: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+    moved_id: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
 
 
 class LeaseRow(SQLModel, table=True):

@@ -25,7 +25,7 @@ def _big(name: str) -> sa.Column[int]:
 def upgrade() -> None:
     """Adds the columns and tables, fills the ranges of stored segments, and installs the guards."""
     op.add_column("stream_position", sa.Column("lease_holder", sa.Text(), nullable=False, server_default=""))
-    for name in ("lease_until", "moved"):
+    for name in ("lease_until", "moves", "moved", "moved_id"):
         op.add_column("stream_position", sa.Column(name, sa.BigInteger(), nullable=False, server_default="0"))
     _tables()
     _fill_ranges()
