@@ -113,6 +113,11 @@ def test_a_retry_after_a_fix_tells_the_new_admissions(ledger: Path) -> None:
     assert listed["reasons"][1] == {"reason": "unknown-type", "records": 2, "admitted": 2}
     assert [one["admission"] for one in listed["records"]] == numbers
     well("ledger", "verify", "--ledger", ledger)
+    head = well("verify", "--head", "--ledger", ledger).out
+    for part in ledger.glob("ledger.sqlite*"):
+        part.unlink()
+    well("ledger", "rebuild", "--ledger", ledger)
+    assert well("verify", "--head", "--ledger", ledger).out == head  # a retry is on no stream, but it was sealed
 
 
 def test_one_record_or_one_reason_is_retried(ledger: Path) -> None:

@@ -144,7 +144,8 @@ def _hex_lines(data: bytes) -> Iterator[str]:
 def retry(number: int | None, reason: str | None, ledger: str | None, as_json: bool) -> None:
     """Try records again: one, all of a reason, or all. What can be admitted now gets new admission numbers.
 
-    No old cut changes. Exit code 1 when a record stays where it is.
+    No old cut changes. What was admitted is sealed at once: a rebuild knows a retry only from segments. Exit code 1
+    when a record stays where it is.
 
     \b
     Example:
@@ -152,11 +153,14 @@ def retry(number: int | None, reason: str | None, ledger: str | None, as_json: b
       lap quarantine retry --reason unknown-type
     """
     from consumers.retrier import retry as retry_records
+    from consumers.sealer import seal
 
     if number is not None and reason is not None:
         raise click.UsageError("give an ID or --reason, not both")
     with _opened(ledger) as found:
         tried = retry_records(found, seen=utc_now(), id=number, reason=reason)
+        if any(one.admission is not None and not one.reason for one in tried):
+            seal(found)
         cut = str(found.cut())
     kept = [one for one in tried if one.admission is None]
     if as_json:
