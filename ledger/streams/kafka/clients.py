@@ -3,6 +3,7 @@
 Nothing else in the tree knows kafka-python's settings or errors.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,16 @@ _MISSING = ("UnknownTopicOrPartitionError", "UnknownTopicIdError")
 _AWAY = ("RetriableError", "BrokerNotAvailableError", "OutOfOrderSequenceNumberError", "UnknownProducerIdError")
 """Errors after which the same call may succeed: a new producer has a new sequence."""
 
-_REFUSED = ("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError", "IllegalSaslStateError")
+_TELLING = ("kafka.net.connection", "kafka.net.transport", "kafka.protocol.parser")
+"""Loggers that write every request at level DEBUG, the password's too."""
+
+_CERTIFICATE = "CERTIFICATE"
+_REFUSED = (
+    "SaslAuthenticationFailedError",
+    "UnsupportedSaslMechanismError",
+    "IllegalSaslStateError",
+    "AuthorizationError",
+)
 
 
 class Secret(str):
@@ -124,14 +134,48 @@ def opened(kind: str, config: Mapping[str, Any], *topics: str) -> Any:
         made.append(KafkaNetClient(*arguments, **more))
         return made[-1]
 
+    if "sasl_mechanism" in config:
+        for name in _TELLING:
+            logging.getLogger(name).setLevel(logging.INFO)
+    with _reasons() as reasons:
+        try:
+            return getattr(kafka, kind)(*topics, **config, kafka_client=remembered)
+        except ValueError as error:
+            raise UserError(f"the Kafka settings are wrong: {error}") from error
+        except kafka.errors.KafkaError:
+            for client in made:
+                client.close()
+            for reason in filter(_is_refusal, reasons.found):
+                raise reason from None
+            raise
+
+
+class _Reasons(logging.Handler):
+    """Keeps why connections failed: kafka-python only logs it, tries again, and says in the end that time is over."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.found: list[Exception] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps the errors that a record tells of."""
+        self.found += [word for word in record.args or () if isinstance(word, Exception)]
+
+
+@contextmanager
+def _reasons() -> Iterator[_Reasons]:
+    log, reasons = logging.getLogger("kafka"), _Reasons()
+    log.addHandler(reasons)
     try:
-        return getattr(kafka, kind)(*topics, **config, kafka_client=remembered)
-    except ValueError as error:
-        raise UserError(f"the Kafka settings are wrong: {error}") from error
-    except kafka.errors.KafkaError:
-        for client in made:
-            client.close()
-        raise
+        yield reasons
+    finally:
+        log.removeHandler(reasons)
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether no later try could go better: the user, the password, its rights or a certificate are wrong."""
+    kinds = {cls.__name__ for cls in type(error).__mro__}
+    return bool(kinds & set(_REFUSED)) or _CERTIFICATE in str(error).upper()
 
 
 @contextmanager
@@ -151,8 +195,10 @@ def _fault(error: Exception, settings: KafkaSettings, what: str) -> LapError:
         return UserError(f"{what}: there is no such topic on {place}; make it with `lap ledger init`")
     if any(name in kinds for name in _TOO_LARGE):
         return Fault(f"{what}: a record is too large for the broker {place}, which takes {MAX_MESSAGE_BYTES} bytes")
-    if any(name in kinds for name in (*_REFUSED, "AuthorizationError")):
+    if any(name in kinds for name in _REFUSED):
         return UserError(f"{what}: the broker {place} refuses us ({kind}); check the user, the password and its rights")
+    if _CERTIFICATE in str(error).upper():
+        return UserError(f"{what}: no TLS with the broker {place} ({error}); check the certificates and whom they name")
     if "FencedInstanceIdError" in kinds:
         return UserError(f"{what}: another process has the same name in this group; give each a name of its own")
     if "UnsupportedCodecError" in kinds:
@@ -160,7 +206,10 @@ def _fault(error: Exception, settings: KafkaSettings, what: str) -> LapError:
     if "KafkaConfigurationError" in kinds:
         return UserError(f"{what}: the Kafka settings are wrong ({error})")
     if any(name in kinds for name in _AWAY):
-        return Unavailable(f"{what}: the broker {place} does not answer ({kind}); check that it runs, and run it again")
+        also = ", and the user, the password and its rights" if settings.sasl_mechanism else ""  # or it waits in vain
+        return Unavailable(
+            f"{what}: the broker {place} does not answer ({kind}); check that it runs{also}, and run it again"
+        )
     return Fault(f"{what}: the broker {place} refuses it ({kind}); see its log")
 
 
