@@ -14,6 +14,7 @@ from sqlalchemy import Connection, column, insert, inspect, table, text
 
 from ledger.errors import Fault, UserError
 from ledger.events import PARTITIONS
+from ledger.frames import header_number, header_word
 from ledger.proof import Written
 from ledger.proof.candidates import Candidate, find_chain
 from ledger.proof.manifests import Manifest, Reached, read_manifest
@@ -215,9 +216,9 @@ def _link(row: Any) -> dict[str, object]:
     """Where the frame of a quarantined record would stand, as its headers say."""
     try:
         headers = json.loads(row.headers)
-        words = {"epoch": headers["ce_lapepoch"], "digest": headers["ce_lapdigest"]}
-        sequence = int(headers["ce_lapsequence"][:16])
-    except (ValueError, KeyError, TypeError):
+        words = {"epoch": header_word(headers["ce_lapepoch"]), "digest": header_word(headers["ce_lapdigest"])}
+        sequence = header_number(headers["ce_lapsequence"])
+    except (ValueError, KeyError, TypeError, AttributeError):
         words, sequence = {"epoch": "", "digest": ""}, -1
     place = {"stream": row.stream, "partition": row.partition, "source_offset": row.source_offset}
     return place | words | {"sequence": sequence}

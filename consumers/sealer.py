@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
@@ -143,11 +144,12 @@ def _plan(ledger: Ledger, connection: Connection) -> _Plan:
         for *meta, name, version, size in rows:
             kinds.setdefault((name, version), []).append((FrameMeta(*meta), size))
     parts = [(declared_type(*kind), metas) for kind, found in sorted(kinds.items()) for metas in _chunks(found)]
-    fresh = _fresh_quarantine(connection)
+    positions, earlier = positions_at(ledger, connection, until), moved(connection)
+    fresh = _fresh_quarantine(connection, positions, earlier)
     if fresh:
         parts.append((QUARANTINE, fresh))
     ordinal, previous = last_link(connection)
-    return _Plan(ordinal, previous, positions_at(ledger, connection, until), moved(connection), parts)
+    return _Plan(ordinal, previous, positions, earlier, parts)
 
 
 def _chunks(found: list[tuple[FrameMeta, int]]) -> Iterator[list[FrameMeta]]:
@@ -164,12 +166,28 @@ def _chunks(found: list[tuple[FrameMeta, int]]) -> Iterator[list[FrameMeta]]:
         yield held
 
 
-def _fresh_quarantine(connection: Connection) -> list[FrameMeta]:
-    """Quarantined records that no segment holds yet: all, as the positions lie behind them."""
+_ASIDE = text("SELECT id, stream, partition, source_offset FROM quarantine WHERE id > :last ORDER BY id")
+
+
+def _fresh_quarantine(
+    connection: Connection, positions: Sequence[Sequence[Any]], earlier: Sequence[Sequence[Any]]
+) -> list[FrameMeta]:
+    """Quarantined records that no segment holds yet, up to the first that the sealed positions do not lie behind.
+
+    A rebuild reads the stream on from there, and would put the same record aside a second time.
+    """
+    behind = {(stream, partition): next_position for stream, partition, _, next_position, *_ in positions}
+    came_before = {(stream, partition): last for stream, partition, _, _, last in earlier}
     last = connection.execute(
         text("SELECT coalesce(max(last), 0) FROM segment_range WHERE type = :name"), {"name": NAME}
     ).scalar_one()
-    return quarantine_metas(connection, after=last)
+
+    def is_covered(row: Any) -> bool:
+        place = row.stream, row.partition
+        return bool(row.source_offset < behind[place] or row.id <= came_before.get(place, 0))
+
+    covered = [row.id for row in takewhile(is_covered, connection.execute(_ASIDE, {"last": last}))]
+    return quarantine_metas(connection, after=last)[: len(covered)]
 
 
 def _pieces(ledger: Ledger, declared: EventType, metas: Sequence[FrameMeta]) -> Iterator[Piece]:

@@ -177,10 +177,11 @@ def decode(record: Record) -> Frame:
 
 def _read_headers(headers: Mapping[str, str]) -> tuple[EventType, str, Link]:
     try:
-        name, version = headers["ce_type"], _number(headers["ce_lapversion"])
-        partition, sequence = _number(headers["ce_lappartition"]), _number(headers["ce_lapsequence"])
-        key, epoch = _word(headers["ce_subject"]), _word(headers["ce_lapepoch"])
-        link = Link(epoch, _word(headers["ce_lapstream"]), partition, sequence, _word(headers["ce_lapprevious"]))
+        name, version = headers["ce_type"], header_number(headers["ce_lapversion"])
+        partition, sequence = header_number(headers["ce_lappartition"]), header_number(headers["ce_lapsequence"])
+        key, epoch = header_word(headers["ce_subject"]), header_word(headers["ce_lapepoch"])
+        stream, previous = header_word(headers["ce_lapstream"]), header_word(headers["ce_lapprevious"])
+        link = Link(epoch, stream, partition, sequence, previous)
     except (KeyError, ValueError) as error:
         raise FrameError("bad-header", f"missing or malformed header: {error}") from None
     if (name, version) not in EVENTS:
@@ -190,15 +191,15 @@ def _read_headers(headers: Mapping[str, str]) -> tuple[EventType, str, Link]:
     return EVENTS[name, version], key, link
 
 
-def _number(text: str) -> int:
-    """A count as `_headers` writes it, small enough for every database and for canonical JSON."""
+def header_number(text: str) -> int:
+    """A count as headers hold it, small enough for every database and for canonical JSON; ValueError for another."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise ValueError(f"{text[:40]!r} is not a count")
     return int(text)
 
 
-def _word(text: str) -> str:
-    """A word that every database can keep: short, valid Unicode, without NUL."""
+def header_word(text: str) -> str:
+    """A word that every database can keep: short, valid Unicode, without NUL; ValueError for another."""
     if len(text) > MAX_WORD or "\0" in text:
         raise ValueError(f"{text[:40]!r} is too long or holds NUL")
     text.encode()  # UnicodeEncodeError is a ValueError

@@ -5,6 +5,7 @@ import resource
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from ledger_facts import attempt, chain_frames, decision, new_ledger
 from sqlalchemy import text
 
+from consumers.rebuild import Now, rebuild
 from consumers.retrier import retry
 from consumers.sealer import seal
 from consumers.sink import drain
@@ -23,7 +25,8 @@ from ledger.events import EVENTS
 from ledger.frames import Frame, Record, encode
 from ledger.proof import verify
 from ledger.store.engine import reading
-from ledger.store.opened import Ledger
+from ledger.store.location import Location
+from ledger.store.opened import Ledger, open_ledger
 from ledger.streams.local import LocalStream
 
 MUTATED = 4_000
@@ -80,8 +83,15 @@ class House:
         assert [one for one in retried if one.admission is not None] == []
         seal(self.ledger)
         assert verify(self.ledger).problems == ()
+        head, root = self.ledger.head(), self.ledger.root
         self.stream.close()
         self.ledger.close()
+        for path in root.glob("ledger.sqlite*"):
+            path.unlink()
+        rebuild(Location(root), Now("later", 0))
+        with closing(open_ledger(root)) as again:
+            assert again.head() == head
+            assert verify(again).problems == ()
 
 
 @pytest.fixture(scope="module")
