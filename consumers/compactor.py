@@ -20,8 +20,8 @@ from ledger.store.opened import Ledger
 from ledger.store.reader import segment_rows
 from ledger.store.segments import Segment
 
-TARGET_BYTES = 64 << 20
-"""Size that compacted segments come to; one of half that size is left alone.
+TARGET_BYTES = 128 << 20
+"""Size that compacted segments come to at most; one of half that size is left alone.
 
 Larger ones would mix more campaigns in each row group, and a question about one campaign would read them all.
 """

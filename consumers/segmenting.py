@@ -21,7 +21,7 @@ from ledger.store.opened import Ledger
 from ledger.store.quarantine import QUARANTINE, Quarantined
 from ledger.store.segments import placed
 
-GROUP_ROWS = 1 << 15
+GROUP_ROWS = 1 << 14
 """Rows after which a row group ends, at the end of a frame."""
 
 GROUP_BYTES = 64 << 20

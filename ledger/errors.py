@@ -27,6 +27,10 @@ class Unavailable(LapError):  # noqa: N818  (as the word stands in messages)
     """A server that does not answer now; the same call may succeed later. No `Fault`: it says nothing of any data."""
 
 
+class SpoolFull(Fault):
+    """The broker stayed away until no more could be kept for it: whoever produces takes no more work and ends."""
+
+
 class DiskFull(Fault):
     """No room left; the user frees some and repeats the command, so exit code 2."""
 

@@ -27,12 +27,12 @@ class Appending:
             folder = ledger.root / "spool"
             make_folder(folder)
             deliver_left_behind(self.stream, folder)
-            limits = SpoolLimits(bytes=ledger.location.spool_bytes)
+            limits = SpoolLimits(ledger.location.spool_bytes, ledger.location.spool_seconds)
             self._spool = Spooled(self.stream, folder / f"{epoch}{SUFFIX}", limits=limits, on_change=told)
         self.producer = Producer(self._spool or self.stream, epoch, label, release)
 
     def ready(self) -> None:
-        """Returns when there is room for what more work will bring; Fault when a full spool stays full."""
+        """Returns when there is room for what more work will bring; SpoolFull when a full spool stays full."""
         if self._spool is not None:
             self._spool.ready()
 

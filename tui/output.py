@@ -30,7 +30,13 @@ campaign_option = click.option("--campaign", default=None, metavar="ID", help="[
 
 def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on stdout, keys in the given order."""
-    click.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    plain = _finite(value)
+    words = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    try:
+        words.encode()
+    except UnicodeEncodeError:  # half a character, from a hostile record: only an escape can tell of it
+        words = json.dumps(plain, indent=2, allow_nan=False, default=str)
+    click.echo(words)
 
 
 def _finite(value: Any) -> Any:

@@ -71,34 +71,37 @@ class PoolFollower:
         """Takes no more; True when the programs that ran have ended and their outcomes are on the stream."""
         if self._current is None:
             return True
-        worker = self._workers[self._current]
+        campaign, worker = self._current, self._workers[self._current]
         worker.stop()
         if not worker.wait(0.0):
             return False
-        self._ended(worker)
+        self._current = None
+        self._ended(campaign, worker)
         return True
 
     def _tend(self) -> None:
         """Notices that the works of the campaign have run out, and tells how far they are now and then."""
         if self._current is None:
             return
-        worker = self._workers[self._current]
+        campaign, worker = self._current, self._workers[self._current]
         if worker.wait(0.0):
-            self._ended(worker)
             self._current, self._again = None, True
+            self._ended(campaign, worker)
         elif self._service.edge.monotonic() - self._told > TELL_SECONDS:
-            self._tell_progress("running", worker)
+            self._tell_progress("running", campaign, worker)
 
-    def _ended(self, worker: Worker) -> None:
-        self._tell_progress("works done", worker)
+    def _ended(self, campaign: str, worker: Worker) -> None:
+        """Raises why it failed, if it did: after an outage its works are taken again, by a worker made anew."""
+        self._tell_progress("works done", campaign, worker)
         if worker.failure is not None:
+            self._workers.pop(campaign, None)
             raise worker.failure
 
-    def _tell_progress(self, event: str, worker: Worker) -> None:
+    def _tell_progress(self, event: str, campaign: str, worker: Worker) -> None:
         self._told = self._service.edge.monotonic()
         producer = self._service.producer
         outcomes = dict(worker.progress.outcomes)
-        self._tell(event, campaign=self._current, outcomes=outcomes, epoch=producer.epoch, frames=producer.frames)
+        self._tell(event, campaign=campaign, outcomes=outcomes, epoch=producer.epoch, frames=producer.frames)
 
     def _due(self, cut: Cut) -> bool:
         """Whether there may be something to do; a busy worker looks at others' outcomes only now and then."""
@@ -188,22 +191,30 @@ class PoolFollower:
 
 
 class Closer:
-    """Tells that a campaign is complete: one of the workers does, under a lease that it keeps."""
+    """Tells that a campaign is complete: one of the workers does, under a lease that it keeps as long as it lives."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._leases: dict[str, NamedLease] = {}
         self._closed: set[str] = set()
 
     def close(self, questions: Questions, works: Mapping[str, int]) -> None:
         """Closes every campaign of so many works that has an outcome of each, but for those of a `lap run`."""
-        for campaign in sorted(set(works) - self._closed):
+        for campaign in sorted(set(works)):
+            if campaign in self._closed:  # until the ledger says so, nobody else is to close it
+                self._leases[campaign].hold()
+                continue
             counts = questions.rows(ATTEMPTS, campaign=campaign)[0]
             if counts["accepted"] < works[campaign] or is_run_elsewhere(self._service, campaign):
                 continue
-            lease = NamedLease(self._service.ledger, f"close:{campaign}", self._service.edge)
+            lease = self._leases.setdefault(
+                campaign, NamedLease(self._service.ledger, f"close:{campaign}", self._service.edge)
+            )
             if lease.hold():
-                self._closed.add(campaign)
                 self._close(campaign, counts, lease)
+                self._closed.add(campaign)
+        for campaign in set(self._leases) - set(works):  # it is closed at the ledger's cut
+            self._leases.pop(campaign).drop()
 
     def _close(self, campaign: str, counts: dict[str, Any], lease: NamedLease) -> None:
         with closing(Questions(self._service.ledger)) as questions:

@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     kafka_key: Annotated[str, Field(description="file with the client's key")] = ""
     reserve_mb: Annotated[int, Field(ge=0, description="writers stop when a disk has less left, MiB")] = 256
     spool_mb: Annotated[int, Field(ge=1, description="most that a producer keeps while its broker is away, MiB")] = 1024
+    spool_wait: Annotated[float, Field(ge=1, description="how long a producer with a full spool waits, seconds")] = 300
     slots: Annotated[
         int, Field(ge=1, le=256, description="programs run side by side; half the cores leave room for timing")
     ] = max(1, (os.cpu_count() or 2) // 2)
@@ -62,7 +63,13 @@ class Settings(BaseSettings):
     def location(self) -> Location:
         """Where the parts of the ledger lie."""
         return Location(
-            self.ledger, self.sql, self.store, self._kafka_settings, self.reserve_mb << 20, self.spool_mb << 20
+            self.ledger,
+            self.sql,
+            self.store,
+            self._kafka_settings,
+            reserve_bytes=self.reserve_mb << 20,
+            spool_bytes=self.spool_mb << 20,
+            spool_seconds=self.spool_wait,
         )
 
     @property

@@ -5,7 +5,7 @@ Nothing is computed from the stream. What is missing is waited for, visibly; der
 
 from dataclasses import dataclass
 
-from consumers.calibrator import calibrate
+from consumers.calibrator import CalibrationOrder, calibrate_kinds
 from consumers.rewarder import assign
 from consumers.services.following import Edge, NamedLease, Pace, Place
 from ledger.errors import UserError
@@ -24,15 +24,6 @@ class RewardOrder:
     name: str
     campaign: str | None = None
     source: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationOrder:
-    """Which map to fit: under which criterion, of which campaign's stored durations, into which campaign's state."""
-
-    criterion: Criterion
-    source: str
-    target: str
 
 
 class _Waiting:
@@ -131,16 +122,8 @@ class CalibrationFollower:
         return True
 
     def _fit(self) -> None:
-        order = self._order
         try:
-            fitted = calibrate(
-                self._ledger,
-                self._producer,
-                order.criterion,
-                source=order.source,
-                target=order.target,
-                told=self._told,
-            )
+            fitted = calibrate_kinds(self._ledger, self._producer, self._order, told=self._told).kept
         except UserError as error:  # a campaign is not there yet, or not complete
             self._waiting.tell(str(error), cut=str(self._ledger.cut()))
             return
@@ -150,6 +133,7 @@ class CalibrationFollower:
             self._edge.tell(
                 "calibration fitted",
                 calibration=fitted.calibration_id,
+                kind=fitted.kind,
                 pairs=fitted.pairs,
                 problems=fitted.problems,
                 refused=fitted.refused,

@@ -91,19 +91,31 @@ class _Member:
         self._away = False
 
     def step(self, follower: Follower) -> None:
-        """One step of the follower with what is assigned now."""
+        """One step of the follower with what is assigned now, or was last when the group does not answer.
+
+        It steps all the same: its leases say what it may do, and it may have to say that its work has failed.
+        """
+        away = self._learn()
         try:
-            now = self._group.assigned(0.0 if self._more else WAIT_SECONDS)
-            if now != self._assigned:
-                self._tell("assigned", partitions=[f"{stream}/{partition}" for stream, partition in sorted(now)])
-                self._assigned = now
-            self._more = follower.step(now)
+            self._more = follower.step(self._assigned or frozenset())
         except Unavailable as error:
-            self._rest(str(error))
-            return
-        if self._away:
+            away = away or error
+        if away is not None:
+            self._rest(str(away))
+        elif self._away:
             self._away = False
             self._tell("server back")
+
+    def _learn(self) -> Unavailable | None:
+        """Asks what is assigned now; why that is not known, if it is not."""
+        try:
+            now = self._group.assigned(0.0 if self._more else WAIT_SECONDS)
+        except Unavailable as error:
+            return error
+        if now != self._assigned:
+            self._tell("assigned", partitions=[f"{stream}/{partition}" for stream, partition in sorted(now)])
+            self._assigned = now
+        return None
 
     def stay(self) -> None:
         """Keeps the membership, so that what still runs here is not begun elsewhere."""

@@ -28,8 +28,10 @@ _MINE_OR_FREE = text(
     "SELECT stream, partition FROM stream_position WHERE lease_until <= :now OR lease_holder = :holder"
 )
 _FRAMES = text(
-    "SELECT epoch, min(sequence) AS first, max(sequence) AS last FROM frame WHERE stream = :stream"
-    " AND partition = :partition AND admission > :after AND admission <= :until GROUP BY epoch ORDER BY epoch"
+    "SELECT epoch, min(sequence) AS first, max(sequence) AS last FROM (SELECT epoch, sequence,"
+    " sequence - row_number() OVER (PARTITION BY epoch ORDER BY sequence) AS run FROM frame WHERE stream = :stream"
+    " AND partition = :partition AND admission > :after AND admission <= :until) AS runs"
+    " GROUP BY epoch, run ORDER BY epoch, first"
 )
 _LAST_QUARANTINED = text("SELECT coalesce(max(id), 0) FROM quarantine")
 _QUARANTINED = text(
@@ -170,7 +172,8 @@ class SinkFollower:
 
     def _tell(self, before: Mapping[Place, Position], leased: Mapping[Place, int]) -> None:
         after = positions(self._ledger)
-        moved = [place for place in sorted(leased) if after[place].next_position != before[place].next_position]
+        own = [place for place in sorted(leased) if after[place].lease_epoch == leased[place]]
+        moved = [place for place in own if after[place].next_position != before[place].next_position]
         cut = str(Cut.of({place: position.admissions for place, position in after.items()}))
         with reading(self._ledger.engine) as connection:
             for place in moved:

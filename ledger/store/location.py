@@ -20,7 +20,8 @@ SQL_FILE, STREAM_FILE, SPOOL_FILE = "ledger.sqlite", "stream.sqlite", "spool.sql
 class Location:
     """A ledger's parts; empty words mean files below `root`. `reserve_bytes` of each local disk stay free.
 
-    `spool_bytes` is the most that a producer keeps while its broker is away.
+    `spool_bytes` is the most that a producer keeps while its broker is away; when that is full it waits for
+    `spool_seconds`.
     """
 
     root: Path
@@ -29,6 +30,7 @@ class Location:
     kafka: KafkaSettings | None = None
     reserve_bytes: int = 0
     spool_bytes: int = 1 << 30
+    spool_seconds: float = 300.0
 
     @property
     def sql_url(self) -> "URL":

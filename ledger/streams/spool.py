@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ledger.crashes import reached
-from ledger.errors import Fault, Unavailable
+from ledger.errors import Fault, SpoolFull, Unavailable
 from ledger.frames import Record
 from ledger.streams.base import Group, Position, Stored, Stream, record_bytes
 from ledger.streams.spool_file import SpoolFile, deliver_oldest
@@ -80,7 +80,7 @@ class Spooled:
     def append(self, stream: str, partition: int, records: Sequence[Record]) -> None:
         """Returns when all records are durable, behind those before: on the stream, or in the spool.
 
-        Waits while the spool is full; Fault when it stays so for `full_seconds`, then none of these was stored.
+        Waits while the spool is full; SpoolFull when it stays so for `full_seconds`, then none of these was stored.
         """
         size = sum(map(record_bytes, records))
         with self._changed:
@@ -97,7 +97,7 @@ class Spooled:
             reached("spool.stored")
 
     def ready(self) -> None:
-        """Returns when there is room for what more work will bring; Fault when there is none for `full_seconds`.
+        """Returns when there is room for what more work will bring; SpoolFull when there is none for `full_seconds`.
 
         Whoever asks before each work finishes what runs: its results still find room when this stops taking more.
         """
@@ -107,7 +107,7 @@ class Spooled:
                 raise self._full()
 
     def flush(self, seconds: float) -> None:
-        """Returns when nothing waits any more; Fault after so many seconds: what waits stays for the next start."""
+        """Returns when nothing waits any more; Unavailable after these seconds: what waits stays for the next start."""
         with self._changed:
             self._raise_failure()
             if not self._wait(lambda: self._away_since is None, seconds):
@@ -169,14 +169,14 @@ class Spooled:
         return self._file
 
     def _check_sizes(self, records: Sequence[Record], size: int) -> None:
-        """Fault for what the stream would never take, as it would stop all behind it, and for what never has room."""
+        """Fault for what the stream would never take, as it would stop all behind it; SpoolFull for too much."""
         largest = max(map(record_bytes, records), default=0)
         if largest > self.max_record_bytes:
             raise Fault(
                 f"cannot append: a record of {largest} bytes is too large, {self.max_record_bytes} are the most"
             )
         if size > self._limits.bytes:
-            raise Unavailable(
+            raise SpoolFull(
                 f"the broker is away and {size} bytes do not fit the spool of {self._limits.bytes}; nothing of them was"
                 " stored; start the broker, or enlarge the setting `spool_mb`, and run it again"
             )
@@ -195,9 +195,9 @@ class Spooled:
         self._raise_failure()
         return done
 
-    def _full(self) -> Unavailable:
+    def _full(self) -> SpoolFull:
         away = 0.0 if self._away_since is None else self._monotonic() - self._away_since
-        return Unavailable(
+        return SpoolFull(
             f"the spool {self._path} is full and the broker away for {away:.0f} s; start the broker and run it again,"
             f" the {self.waiting} records that wait are delivered then"
         )

@@ -14,7 +14,7 @@ from consumers.services.dividing import SeatedGroup
 from consumers.services.following import Alone, NamedLease, Pace, Place, SinkWatch, follow
 from consumers.services.sealing import TOGETHER, SealFollower, SealWhen
 from consumers.sink import drain
-from ledger.errors import Fault, Unavailable
+from ledger.errors import Fault, SpoolFull, Unavailable
 from ledger.events import CONTROL, FACTS, Event
 from ledger.questions import Questions
 from ledger.store.opened import Ledger
@@ -114,6 +114,25 @@ def test_a_server_that_does_not_answer_is_waited_for(desk: Desk) -> None:
     follow(Members(frozenset()), follower, stop, desk.edge("a").tell)
     assert len(follower.seen) == 2
     assert [line["event"] for line in desk.lines] == ["assigned", "server away", "server back", "stopping"]
+
+
+def test_a_service_whose_group_is_away_is_asked_all_the_same(desk: Desk) -> None:
+    """Its work may have failed meanwhile, as that of a worker with a full spool does: nobody waits for ever."""
+
+    class Away(Members):
+        def assigned(self, wait_seconds: float) -> frozenset[Place]:
+            """What it assigned once, then no answer."""
+            if self.asked:
+                raise Unavailable("away")
+            return super().assigned(wait_seconds)
+
+    stop, one = threading.Event(), frozenset({(FACTS, 0)})
+    group, follower = Away(one), Steps(stop, 3, failure=SpoolFull("full"))
+    with pytest.raises(SpoolFull, match="full"):
+        follow(group, follower, stop, desk.edge("a").tell)
+    assert follower.seen == [one] * 3
+    assert group.left
+    assert len(desk.told("server away")) == 1
 
 
 def test_a_named_lease_is_held_by_one_and_passes_on_when_it_ends(both: Ledger, desk: Desk) -> None:

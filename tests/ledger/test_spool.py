@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledger_facts import decision
 
 from consumers.sink import Drained, drain
-from ledger.errors import Fault, Unavailable, UserError
+from ledger.errors import Fault, SpoolFull, Unavailable, UserError
 from ledger.frames import Record
 from ledger.proof import verify
 from ledger.store.opened import Ledger
@@ -194,7 +194,7 @@ def test_a_full_spool_holds_appends_back_until_there_is_room(broker: Broker, mak
     assert numbers(broker) == ["1", "2", "3"]
 
 
-def test_a_spool_that_stays_full_is_a_fault_and_loses_nothing(
+def test_a_spool_that_stays_full_says_so_and_loses_nothing(
     broker: Broker, make: Callable[..., Spooled], tmp_path: Path
 ) -> None:
     """`ready` fails first, with room left for what runs; then `append` does; what waits is there at the next start."""
@@ -202,10 +202,10 @@ def test_a_spool_that_stays_full_is_a_fault_and_loses_nothing(
     broker.mood = "away"
     spool.ready()
     spool.append("facts", 0, [record(1, 4500), record(2, 4500)])
-    with pytest.raises(Unavailable, match=r"is full and the broker away for .* the 2 records that wait are delivered"):
+    with pytest.raises(SpoolFull, match=r"is full and the broker away for .* the 2 records that wait are delivered"):
         spool.ready()
     spool.append("facts", 0, [record(3, 500)])
-    with pytest.raises(Unavailable, match="the 3 records that wait are delivered"):
+    with pytest.raises(SpoolFull, match="the 3 records that wait are delivered"):
         spool.append("facts", 0, [record(4, 600)])
     with pytest.raises(Unavailable, match="3 records still wait"):
         spool.flush(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from lap import lap, process, sql, well
-from packages import FOREVER, make_package
+from packages import ACCEPTED, FOREVER, make_package
 from processes import Services, services_on, until
 from sqlalchemy import text
 from tui_ledgers import MODELS, REFERENCES, Program, campaign_facts, problem_facts, run_facts
@@ -171,40 +171,40 @@ OUTCOMES = (
 
 
 def test_a_pool_of_workers_finishes_a_campaign_as_one_run_does(
-    local: Services, package: Callable[..., None], tmp_path: Path
+    home: Services, package: Callable[..., None], tmp_path: Path
 ) -> None:
     """Two workers share the lanes of a submitted campaign: the verdicts of `lap run`, each work once, closed once."""
-    package(local.ledger)
-    sink, one, two = local.start("sink"), *(local.start("worker", "--slots", 1) for _ in range(2))
-    local.shared(one, two, partitions=PARTITIONS["requests"])
-    done = well("run", "--campaign", "main", "--submit", "--wait", "--ledger", local.ledger, "--json").json
+    package(home.ledger)
+    sink, one, two = home.start("sink"), *(home.start("worker", "--slots", 1) for _ in range(2))
+    home.shared(one, two, partitions=PARTITIONS["requests"])
+    done = well("run", "--campaign", "main", "--submit", "--wait", "--ledger", home.ledger, "--json").json
     assert (done["closed"], done["works"], done["left"], done["faults"]) == (True, 25, 0, 0)
     assert [service.stop() for service in (one, two, sink)] == [0, 0, 0]
-    well("sink", "--once", "--ledger", local.ledger)
-    assert sql(local.ledger, "SELECT count(*), min(accepted) FROM campaign_closed") == [[1, 25]]
-    rows = sql(local.ledger, "SELECT worker_id, count(*) FROM execution GROUP BY worker_id")
+    well("sink", "--once", "--ledger", home.ledger)
+    assert sql(home.ledger, "SELECT count(*), min(accepted) FROM campaign_closed") == [[1, 25]]
+    rows = sql(home.ledger, "SELECT worker_id, count(*) FROM execution GROUP BY worker_id")
     assert len(rows) == 2
-    assert sql(local.ledger, "SELECT count(*) FROM epoch_closed JOIN worker ON epoch = worker_id") == [[2]]
+    assert sql(home.ledger, "SELECT count(*) FROM epoch_closed JOIN worker ON epoch = worker_id") == [[2]]
     other = tmp_path / "other"
     well("ledger", "init", "--ledger", other)
     package(other)
     well("run", "--campaign", "main", "--ledger", other)
-    assert sorted(sql(local.ledger, OUTCOMES)) == sorted(sql(other, OUTCOMES))
+    assert sorted(sql(home.ledger, OUTCOMES)) == sorted(sql(other, OUTCOMES))
 
 
-def test_the_works_of_a_killed_worker_are_taken_over(local: Services, package: Callable[..., None]) -> None:
+def test_the_works_of_a_killed_worker_are_taken_over(home: Services, package: Callable[..., None]) -> None:
     """After its lease its lanes go to the other: every work has an outcome, those run twice are surplus."""
-    package(local.ledger, small=10, large=4)
-    local.start("sink")
-    one, two = (local.start("worker", "--slots", 1, "--lease", 2) for _ in range(2))
-    local.shared(one, two, partitions=PARTITIONS["requests"])
-    well("run", "--campaign", "main", "--submit", "--ledger", local.ledger)
+    package(home.ledger, small=10, large=4)
+    home.start("sink")
+    one, two = (home.start("worker", "--slots", 1, "--lease", 2) for _ in range(2))
+    home.shared(one, two, partitions=PARTITIONS["requests"])
+    well("run", "--campaign", "main", "--submit", "--ledger", home.ledger)
     one.told("works taken")
     one.send(signal.SIGKILL)
-    done = well("run", "--campaign", "main", "--submit", "--wait", "--ledger", local.ledger, "--json").json
+    done = well("run", "--campaign", "main", "--submit", "--wait", "--ledger", home.ledger, "--json").json
     assert (done["closed"], done["left"]) == (True, 0)
     assert len(two.share()) == PARTITIONS["requests"]
-    assert [n for *_, n in sql(local.ledger, OUTCOMES)] == [1] * done["works"]
+    assert [n for *_, n in sql(home.ledger, OUTCOMES)] == [1] * done["works"]
 
 
 def test_workers_leave_a_campaign_to_the_run_that_holds_it(local: Services, package: Callable[..., None]) -> None:
@@ -406,4 +406,35 @@ def test_services_outlive_their_broker(
     well("sink", "--once", "--ledger", ledger)
     assert [n for *_, n in sql(ledger, OUTCOMES)] == [1] * 25
     assert sql(ledger, "SELECT count(*) FROM execution WHERE surplus OR outcome = 'sandbox_fault'") == [[0]]
+    assert list((ledger / "spool").iterdir()) == []
+
+
+def test_a_worker_whose_spool_stays_full_finishes_what_runs_and_fails(
+    tmp_path: Path,
+    package: Callable[..., None],
+    kafka_cluster: Callable[..., KafkaServer],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes no more works, ends with exit code 1, and what it had done is delivered when the broker is back."""
+    broker = kafka_cluster(nodes=1)
+    more = {"LAP_KAFKA": broker.bootstrap, "LAP_KAFKA_PREFIX": "full", "LAP_SPOOL_MB": "1", "LAP_SPOOL_WAIT": "1"}
+    for name, value in more.items():
+        monkeypatch.setenv(name, value)
+    ledger = tmp_path / "ledger"
+    well("ledger", "init", "--ledger", ledger)
+    package(ledger, programs={"accepted/quick.py": ACCEPTED}, small=600)
+    well("run", "--campaign", "main", "--submit", "--ledger", ledger)
+    with services_on(tmp_path, ledger, **more) as services:
+        sink, worker = services.start("sink"), services.start("worker", "--slots", 2)
+        worker.told("works taken")
+        assert sink.stop() == 0
+        broker.kill()
+        assert worker.ended() == 1
+        assert "is full and the broker away" in worker.log.read_text()
+        broker.start()
+        well("run", "--campaign", "main", "--submit", "--ledger", ledger)
+        well("sink", "--once", "--ledger", ledger)
+    ((finished, faults),) = sql(ledger, "SELECT count(*), count(*) FILTER (outcome = 'sandbox_fault') FROM execution")
+    assert finished > 100
+    assert faults == 0
     assert list((ledger / "spool").iterdir()) == []

@@ -13,13 +13,13 @@ KEPT: Mapping[str, str] = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",
     "retention.bytes": "-1",
+    "unclean.leader.election.enable": "false",
 }
 """What an existing topic must have, or records would be lost before the ledger has them."""
 
 MADE: Mapping[str, str] = {
     **KEPT,
     "max.message.bytes": str(MAX_MESSAGE_BYTES + 12),
-    "unclean.leader.election.enable": "false",
 }
 _EXISTS, _UNKNOWN = 36, 3  # error codes of Kafka
 
@@ -62,6 +62,12 @@ def check_topics(admin: Any, settings: KafkaSettings) -> None:
                     f"the topic {topic} may lose records: {name} is {configured.get(name)}; set it to {value}"
                     f" (kafka-configs.sh --alter --topic {topic} --add-config {name}={value})"
                 )
+        least = MADE["max.message.bytes"]
+        if int(configured.get("max.message.bytes", 0)) < int(least):
+            raise UserError(
+                f"the topic {topic} takes no records of {MAX_MESSAGE_BYTES} bytes; set max.message.bytes to {least}"
+                f" (kafka-configs.sh --alter --topic {topic} --add-config max.message.bytes={least})"
+            )
 
 
 def _make(admin: Any, settings: KafkaSettings, streams: list[str]) -> None:
