@@ -29,6 +29,7 @@ from ledger.errors import Fault
 from ledger.events import EventType
 from ledger.frames import FrameError, payload_digest
 from ledger.store.engine import alone, reading, writing
+from ledger.store.files import refuse_below_reserve
 from ledger.store.metas import FrameMeta
 from ledger.store.opened import Ledger
 from ledger.store.quarantine import NAME, PAGE, QUARANTINE, quarantine_metas, quarantined
@@ -86,13 +87,14 @@ class FasterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What one round seals: the end of the chain, the positions after it, and the frames of each new segment."""
+    """What one round seals: the end of the chain, the positions after it, frames of each new segment, their bytes."""
 
     ordinal: int
     previous: str
     positions: list[list[Any]]
     moved: list[list[Any]]
     parts: list[tuple[EventType, list[FrameMeta]]]
+    bytes: int
 
 
 def seal(ledger: Ledger) -> Sealed:
@@ -111,6 +113,8 @@ def seal(ledger: Ledger) -> Sealed:
 
 def _seal_round(ledger: Ledger, plan: _Plan) -> Sealed:
     """What one round moved; nothing when another process was faster."""
+    if not ledger.location.store:
+        refuse_below_reserve(ledger.root, ledger.location.reserve_bytes, plan.bytes)
     try:
         with ThreadPoolExecutor(WRITERS, "lap-seal") as pool:
             parts = list(pool.map(lambda part: write_part(ledger, part[0], _pieces(ledger, *part)), plan.parts))
@@ -149,7 +153,8 @@ def _plan(ledger: Ledger, connection: Connection) -> _Plan:
     if fresh:
         parts.append((QUARANTINE, fresh))
     ordinal, previous = last_link(connection)
-    return _Plan(ordinal, previous, positions, earlier, parts)
+    size = sum(one for found in kinds.values() for _, one in found)
+    return _Plan(ordinal, previous, positions, earlier, parts, size)
 
 
 def _chunks(found: list[tuple[FrameMeta, int]]) -> Iterator[list[FrameMeta]]:
