@@ -1,6 +1,8 @@
 """The baseline of the ingest bench: one JSON event a record, with a digest an event, into the same kinds of files.
 
-The same streams, the same database and Parquet settings, batches of as many events. Not a part of lapledger.
+The same streams, the ledger's own SQLite settings, Parquet options and row groups, batches of as many events, commits
+and files synced. It differs in this: events travel as JSON, each with a digest of its own, in no chain; no manifest is
+written; and one process takes and then seals, where the ledger has a sink and a sealer at once. No part of lapledger.
 """
 
 import hashlib
@@ -8,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from timings import TIMING
 
+from consumers.segmenting import GROUP_ROWS
 from ledger.frames import Record
+from ledger.store.encodings import writer_options
+from ledger.store.engine import sqlite_engine
+from ledger.store.files import place, sync_folder, temporary
 from ledger.streams.base import Stream
 
-APPEND, TAKE, GROUP = 16_000, 16_000, 1 << 16
+APPEND, TAKE = 16_000, 16_000
 HEADERS = {"ce_specversion": "1.0", "ce_type": TIMING.name, "content-type": "application/json"}
 PLACE = ("facts", 0)
 SCHEMA = TIMING.schema.append(pa.field("_digest", pa.string(), nullable=False))
@@ -38,10 +45,10 @@ def produce(stream: Stream, rows: list[dict[str, Any]]) -> None:
 
 def ingest(stream: Stream, folder: Path, count: int) -> Path:
     """Takes the events into a tail and seals it; the Parquet file."""
-    with closing(sqlite3.connect(folder / "json.sqlite", isolation_level=None)) as connection:
+    engine = sqlite_engine(folder / "json.sqlite")
+    with closing(engine.raw_connection()) as held:
+        connection: Any = held.driver_connection
         for statement in (
-            "PRAGMA journal_mode=WAL",
-            "PRAGMA synchronous=FULL",
             "CREATE TABLE tail (admission INTEGER PRIMARY KEY, digest TEXT, payload BLOB)",
             "CREATE TABLE position (next INTEGER)",
             "INSERT INTO position VALUES (0)",
@@ -58,21 +65,28 @@ def ingest(stream: Stream, folder: Path, count: int) -> Path:
             connection.executemany("INSERT INTO tail (digest, payload) VALUES (?, ?)", rows)
             connection.execute("UPDATE position SET next = ?", (position,))
             connection.execute("COMMIT")
-        return _seal(connection, folder / "json.parquet")
+        _seal(connection, folder / "json.parquet")
+    engine.dispose()
+    return folder / "json.parquet"
 
 
-def _seal(connection: sqlite3.Connection, path: Path) -> Path:
-    with pq.ParquetWriter(path, SCHEMA, compression="zstd", compression_level=1) as writer:
-        for rows in _groups(connection):
-            writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
+def _seal(connection: sqlite3.Connection, path: Path) -> None:
+    groups = _groups(connection)
+    first = next(groups)
+    options = {"use_compliant_nested_type": False, "store_schema": False, **writer_options(first)}
+    with temporary(path.parent) as part:
+        with pq.ParquetWriter(part, SCHEMA, **options) as writer:
+            for group in chain([first], groups):
+                writer.write_table(group, row_group_size=GROUP_ROWS)
+        place(part, path)
+    sync_folder(path.parent)
     connection.execute("DELETE FROM tail")
-    return path
 
 
-def _groups(connection: sqlite3.Connection) -> Iterator[list[dict[str, Any]]]:
+def _groups(connection: sqlite3.Connection) -> Iterator[pa.Table]:
     cursor = connection.execute("SELECT digest, payload FROM tail ORDER BY admission")
-    while rows := cursor.fetchmany(GROUP):
-        yield [_checked(digest, payload) for digest, payload in rows]
+    while rows := cursor.fetchmany(GROUP_ROWS):
+        yield pa.Table.from_pylist([_checked(digest, payload) for digest, payload in rows], schema=SCHEMA)
 
 
 def _checked(digest: str, payload: bytes) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """Garbage collection: removes files that nobody names and superseded segments, after proof and a grace period.
 
-What the ledger names is asked after the files were listed, so that a file of a seal under way is never an orphan; and
-the grace period protects what a producer has put and not named yet.
+What the ledger names is asked after the files were listed, so that a file of a seal under way is never an orphan; the
+grace period protects what a producer has put and not named yet; and each file is looked at again right before it goes.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow.compute as pc
 from sqlalchemy import text
 
@@ -15,14 +17,22 @@ from consumers.pieces import pieces_of
 from ledger.errors import Fault
 from ledger.events import EVENTS
 from ledger.proof.manifests import read_manifest
+from ledger.store.blobs import Blobs
 from ledger.store.engine import reading
 from ledger.store.metas import FrameMeta
 from ledger.store.opened import Ledger
 from ledger.store.quarantine import PAGE
 from ledger.store.reader import events, segment_rows
-from ledger.store.segments import Segment
+from ledger.store.segments import Segment, Segments
 
 GRACE_MS = 7 * 24 * 3600 * 1000
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGITS = re.compile(rb"(?=([0-9a-f]{64}))")
+"""Every place where digits of a digest may begin: in Arrow's buffers one word follows another without a gap."""
+
+_START, _OCTETS = 8, 32
+"""Octets of a digest by which it is looked for, and all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +63,27 @@ def find_garbage(ledger: Ledger, asked: Asked, *, with_blobs: bool = True) -> li
     """The files that may be removed now, superseded segments only where the one that took their place is proven.
 
     Leave blobs out while the stream holds records that were not admitted: they may name some. Fault when a proof
-    fails: nothing is removed from a damaged ledger.
+    fails, or events are of a type that only a newer release knows: nothing is removed from such a ledger.
     """
+    _refuse_unknown_types(ledger)
     return [*_segments(ledger, asked), *(_blobs(ledger, asked) if with_blobs else ())]
 
 
 def collect(ledger: Ledger, garbage: Sequence[Garbage]) -> list[Garbage]:
-    """Removes the files; those that were removed. One that was stored again since it was found stays."""
-    removed = []
-    for name, store in (("segments", ledger.segments), ("blobs", ledger.blobs)):
-        mine = [one for one in garbage if one.store == name]
-        now = {stored.name: stored.modified_ms for stored in store.listing()} if mine else {}
-        for one in mine:
-            if now.get(one.name) == one.modified_ms:
-                store.remove(one.name)
-                removed.append(one)
-    return removed
+    """Removes the files; those that were removed. One that was stored again since it was found stays.
+
+    Each is looked at right before it goes; `ledger.store.objects.remove_old` says what can still be lost.
+    """
+    stores: Mapping[str, Segments | Blobs] = {"segments": ledger.segments, "blobs": ledger.blobs}
+    return [one for one in garbage if stores[one.store].remove_old(one.name, one.modified_ms)]
+
+
+def _refuse_unknown_types(ledger: Ledger) -> None:
+    with reading(ledger.engine) as connection:
+        held = connection.execute(text("SELECT DISTINCT type, version FROM frame ORDER BY type, version")).all()
+    for name, version in held:
+        if (name, version) not in EVENTS:
+            raise Fault(f"the ledger holds events {name} {version}, unknown here; upgrade first, nothing was removed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +145,18 @@ def _blobs(ledger: Ledger, asked: Asked) -> Iterator[Garbage]:
     listing = [one for one in ledger.blobs.listing() if one.modified_ms <= asked.until_ms]
     if not listing:
         return
-    named = named_blobs(ledger)
+    digests = {stored.name: stored.name.rpartition("/")[2] for stored in listing}
+    named = named_blobs(ledger, {digest for digest in digests.values() if _DIGEST.fullmatch(digest)})
     for stored in listing:
-        if stored.name.rsplit("/", 1)[-1] not in named:
+        if digests[stored.name] not in named:
             yield Garbage("blobs", stored.name, stored.bytes, "no event names it", stored.modified_ms)
 
 
-def named_blobs(ledger: Ledger) -> set[str]:
-    """The digests that an admitted event names, or that stand anywhere in the quarantine: a retry may admit it."""
+def named_blobs(ledger: Ledger, among: Set[str]) -> set[str]:
+    """Those of some digests that an admitted event names, or that stand anywhere in the quarantine.
+
+    A retry may admit what is quarantined, and it may be of a type that is not known yet: its bytes are searched.
+    """
     named: set[str] = set()
     cut = ledger.cut()
     for (name, version), declared in EVENTS.items():
@@ -146,17 +165,29 @@ def named_blobs(ledger: Ledger) -> set[str]:
             table = events(ledger, name, version, cut, columns=columns, in_order=False)
             for column in columns:
                 named.update(pc.unique(table[column]).drop_null().to_pylist())
-    return named | _quarantined_words(ledger)
+    return (named & among) | _quarantined(ledger, among)
 
 
-_DIGEST = re.compile(rb"(?=([0-9a-f]{64}))")
-"""Every place where a digest may begin: in Arrow's buffers one word follows another without a gap."""
+def _quarantined(ledger: Ledger, among: Set[str]) -> set[str]:
+    """Those that stand in a payload in either form that a frame has for them: as digits, or as octets.
 
-
-def _quarantined_words(ledger: Ledger) -> set[str]:
+    The octets of all are looked for at once, by the first eight.
+    """
+    if not among:
+        return set()
     waiting = text("SELECT payload FROM quarantine WHERE id NOT IN (SELECT id FROM quarantine_retry)")
+    starts = np.unique(np.array([int(digest[: 2 * _START], 16) for digest in among], dtype=">u8"))
     found: set[str] = set()
     with reading(ledger.engine) as connection:
         for payload in connection.execute(waiting, execution_options={"yield_per": PAGE}).scalars():
-            found.update(match.decode() for match in _DIGEST.findall(payload))
+            found.update(among & {bytes(payload[at : at + _OCTETS]).hex() for at in _places(payload, starts)})
+            found.update(word for match in _DIGITS.finditer(payload) if (word := match[1].decode()) in among)
     return found
+
+
+def _places(payload: bytes, starts: npt.NDArray[np.uint64]) -> Iterator[int]:
+    """Where eight octets stand that are among `starts` [sorted], at any alignment."""
+    for shift in range(min(_START, len(payload) - _START + 1)):
+        words = np.frombuffer(payload, ">u8", (len(payload) - shift) // _START, shift)
+        near = np.minimum(np.searchsorted(starts, words), len(starts) - 1)
+        yield from (shift + _START * np.flatnonzero(starts[near] == words)).tolist()

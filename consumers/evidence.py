@@ -43,6 +43,10 @@ _EVENTS = {
 """The events of each type that a reward may rest on, by the ids that it leads to."""
 
 
+_TEXTS = ("input_blob", "answer_blob")
+"""What a test names that lies in the blob store, where it is known."""
+
+
 def rests_on(ledger: Ledger, questions: Questions, found: Trace) -> Rests:
     """All that a traced reward rests on."""
     reward = found.reward
@@ -64,8 +68,7 @@ def rests_on(ledger: Ledger, questions: Questions, found: Trace) -> Rests:
     return Rests(
         reward=reward["reward_id"],
         places=places,
-        blobs={test[name] for test in tests for name in ("input_blob", "answer_blob")} | {row[1] for row in programs},
-        attempts=attempts,
+        blobs={test[name] for test in tests for name in _TEXTS if test[name]} | {row[1] for row in programs if row[1]},
         evidence=evidence if _digest(evidence) == reward["evidence_digest"] else None,
         trace=asdict(found),
     )
@@ -102,7 +105,7 @@ def _digest(evidence: Evidence) -> str:
     """The digest of the evidence as the kernel of this release makes it (`replay.shell.evidence`)."""
     tests = (f"{int(o)}{int(c)}{int(r)} {test}" for test, o, c, r in evidence.tests)
     rows = [
-        sha256_words(program, source, *(word for cell in cells for word in cell))
+        sha256_words(program, str(source), *(word for cell in cells for word in cell))
         for program, source, *cells in evidence.programs
     ]
     return sha256_words("evidence", evidence.problem, sha256_words(*tests), len(rows) - 1, *rows)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from ledger.errors import UserError
 from ledger.events import PARTITIONS
 from ledger.frames import encode
 from ledger.proof.extract import Places, frames_at
@@ -41,7 +42,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Rests:
-    """What one reward rests on: the places of its frames, its blobs and attempts, and its evidence in words.
+    """What one reward rests on: the places of its frames, its blobs, and its evidence in words.
 
     `evidence` is None where this release cannot say what the digest in the reward is made of.
     """
@@ -49,30 +50,36 @@ class Rests:
     reward: str
     places: Places
     blobs: Collection[str]
-    attempts: Sequence[str]
     evidence: Evidence | None
     trace: Mapping[str, Any]
 
 
 def bundle(ledger: Ledger, rests: Rests) -> bytes:
-    """The zip file, proven on the way; Fault when a frame or a blob is missing or altered."""
+    """The zip file, proven on the way; Fault when a frame or a blob is missing or altered.
+
+    UserError when the evidence is not known, without which a bundle proves nothing.
+    """
+    if rests.evidence is None:
+        raise UserError(
+            f"this release cannot say what the evidence of the reward {rests.reward} is made of; write its bundle with"
+            " the release that assigned it"
+        )
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive, reading(ledger.engine) as connection:
-        for name, data in _parts(ledger, connection, rests):
+        for name, data in _parts(ledger, connection, rests, rests.evidence):
             entry = zipfile.ZipInfo(name, _DATE)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(entry, data)
     return held.getvalue()
 
 
-def _parts(ledger: Ledger, connection: Connection, rests: Rests) -> Iterator[tuple[str, bytes]]:
+def _parts(ledger: Ledger, connection: Connection, rests: Rests, evidence: Evidence) -> Iterator[tuple[str, bytes]]:
     about = {
         "ledger": ledger.identity,
         "head": str(Written(cut_now(connection), head_now(connection))),
         "manifests": list(connection.execute(_MANIFESTS).scalars()),
         "reward": rests.reward,
-        "attempts": list(rests.attempts),
-        "evidence": asdict(rests.evidence) if rests.evidence else None,
+        "evidence": asdict(evidence),
     }
     yield "bundle.json", _json(about)
     yield "trace.json", _json(rests.trace)

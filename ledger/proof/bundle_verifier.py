@@ -2,8 +2,10 @@
 
     python verify.py FILE.zip [HEAD]
 
-HEAD is a word that `lap verify --head` printed and that you kept: with it, the frames are proven to be those that the
-ledger held then. Everything is recomputed, nothing in the bundle is believed. Exit code 1 when anything differs.
+HEAD is a word that `lap verify --head` printed and that you kept: with it, the reward and what it rests on are proven
+to be what the ledger held then. Nothing in the bundle is believed; of trace.json `reward`, `criterion`, `calibration`
+and `program` are checked, the rest is for reading. Whoever alters a bundle may alter the verify.py in it too: use the
+one of a release. Exit code 1 when anything differs.
 """
 
 import hashlib
@@ -14,17 +16,37 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SAMPLE, MOST_WORDS = 64, 48
-UUID = r"^(.{8})(.{4})(.{4})(.{4})"
 OCTETS = ((r"[0-9a-f]{64}", 32), (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", 16))
+ROLES = ("test_id", "original", "correctness", "optimization")
+PARTS = {
+    "reward": ("reward.assigned", "reward_id"),
+    "criterion": ("criterion.declared", "criterion_hash"),
+    "calibration": ("calibration.fitted", "calibration_id"),
+    "program": ("program.added", "program_id"),
+}
+COLUMNS = {
+    "aa6d40fe407c52c21bff9f7409ef36fff251b3b52377ad01a3238db61a8099b7": "calibration.fitted",
+    "649a26dc72f83235bd7dce58a95d9b589babee9684f57b864f36d984c031b82e": "calibration.fitted",
+    "be76404fb2a219035b8892964ede8fa8b1aa4dd1eecd80735ce782fe8ff79c8f": "criterion.declared",
+    "6b2d24972dd729a8fa4951386c665a9fb3e8e925cf6a07c268e3d50be175e4b5": "execution.finished",
+    "6565264743914bb6fb350360229d162d0c86b0876ddd065e7cdf3a3df37615ba": "program.added",
+    "97c3d162ac904f6b3bbe21f12d2bb8c7e06592ab3201156c4b667976a4125cc1": "reward.assigned",
+    "e3eef8f0fecc9c780f06ffe3e8cd51c5e0e167fca0fc835a27d75f8f69748256": "test.added",
+    "c6935fbeb53ed82a3dad2aedd86592f81d4d9dae6416e035663cd8dc270e980b": "timing.measured",
+    "62edaa86d1e59b4d17e3420c439a14772794f3abc906a6052038bca7088c16f5": "timing.measured",
+}
+"""Digest of the names and types of an event's columns, which no frame's digest covers -> the event, if read by name."""
 
-
-NONSENSE = (LookupError, ValueError, TypeError, AttributeError, StopIteration, RuntimeError, struct.error)
-BROKEN = (*NONSENSE, OSError, EOFError, zipfile.BadZipFile, zlib.error, pa.ArrowException)
+UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, StopIteration, RuntimeError, struct.error, OSError)
+BROKEN = (*UNREADABLE, EOFError, zipfile.BadZipFile, zlib.error, pa.ArrowException)
 
 
 def sha(*words: object) -> str:
@@ -38,9 +60,8 @@ def plain(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         return column.dictionary_decode()
     if pa.types.is_fixed_size_binary(column.type):
-        digits = [None if value is None else value.hex() for value in column.to_pylist()]
-        dashed = (word if word is None or len(word) == 64 else re.sub(UUID, r"\1-\2-\3-\4-", word) for word in digits)
-        return pa.array(dashed, pa.string())
+        told = (v and (v.hex() if len(v) == 32 else str(UUID(bytes=v))) for v in column.to_pylist())
+        return pa.array(told, pa.string())
     return column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
 
 
@@ -56,7 +77,7 @@ def canonical(column: Any) -> bytes:
         return b"string" + nulls + strings([value or "" for value in values], bool(column.null_count))
     if pa.types.is_boolean(kind):
         return b"bool" + nulls + bytes(bool(value) for value in values)
-    if pa.types.is_floating(kind):
+    if pa.types.is_float64(kind):
         filled = pa.concat_arrays([column.fill_null(0.0)])
         return b"double" + nulls + bytes(filled.buffers()[1])[8 * filled.offset :][: 8 * rows]
     numbers = [value or 0 for value in values]
@@ -80,11 +101,8 @@ def strings(words: list[str], has_nulls: bool) -> bytes:
 
 def texts(words: list[str]) -> bytes:
     """Where each word ends, then the bytes of all."""
-    data, end, ends = [word.encode() for word in words], 0, []
-    for word in data:
-        end += len(word)
-        ends.append(end)
-    return struct.pack(f"<{len(ends)}i", *ends) + b"".join(data)
+    data = [word.encode() for word in words]
+    return struct.pack(f"<{len(data)}i", *accumulate(map(len, data))) + b"".join(data)
 
 
 def rows_bytes(columns: Sequence[Any], rows: int) -> bytes:
@@ -110,31 +128,17 @@ class Bundle:
 
     def __init__(self, path: str) -> None:
         self.zip = zipfile.ZipFile(path)
-        self.about = json.loads(self.zip.read("bundle.json"))
+        self.about, self.trace = json.loads(self.zip.read("bundle.json")), json.loads(self.zip.read("trace.json"))
         names = self.zip.namelist()
         self.chains = {place_of(n): self.zip.read(n).decode().split() for n in names if n.startswith("chains/")}
         self.frames = [name for name in names if name.startswith("frames/") and name.endswith(".arrow")]
-        self.blobs = [name for name in names if name.startswith("blobs/")]
+        self.blobs = {name.removeprefix("blobs/") for name in names if name.startswith("blobs/")}
         self.tables: dict[str, list[Any]] = {}
-
-    def check_frames(self) -> Iterator[str]:
-        """Each frame gives its digest, has its place in its partition's chain, and may start a producer's."""
-        for name in self.frames:
-            headers = json.loads(self.zip.read(name.removesuffix("arrow") + "json"))
-            batch = pa.ipc.open_stream(self.zip.read(name)).read_next_batch()
-            digest, place, admission = frame_digest(headers, batch), place_of(name), int(name.split(".")[-2])
-            if digest != headers["ce_lapdigest"] or self.chains[place][admission - 1 : admission] != [digest]:
-                yield f"{name}: its rows do not give the digest in its headers and in the chain"
-            if place != (headers["ce_lapstream"], int(headers["ce_lappartition"])):
-                yield f"{name}: its headers name another partition"
-            start = sha("genesis", headers["ce_lapepoch"], *place)
-            if headers["ce_lapsequence"] == "0" and headers["ce_lapprevious"] != start:
-                yield f"{name}: it does not start its producer's chain"
-            rows = pa.table([plain(column) for column in batch.columns], names=batch.schema.names)
-            self.tables.setdefault(headers["ce_type"], []).append(rows)
+        self.evidence = self.about["evidence"] or {"problem": "", "tests": [], "programs": []}
+        self.runs = [cell for _, _, *cells in self.evidence["programs"] for cell in cells]
 
     def check_head(self, word: str) -> Iterator[str]:
-        """The head follows from the chains at its cut, with some length of the chain of manifests."""
+        """The head follows from the chains up to its cut, with some length of the chain of manifests."""
         head, _, cut = word.partition("@")
         counts = dict.fromkeys(self.chains, 0)
         for stream, _, numbers in (part.partition("=") for part in cut.split(",")):
@@ -142,55 +146,73 @@ class Bundle:
         words: list[object] = []
         for place, count in sorted(counts.items()):
             running = sha("head", self.about["ledger"], *place)
-            for digest in self.chains[place][:count]:
+            self.chains[place] = self.chains[place][:count]
+            for digest in self.chains[place]:
                 running = sha("head", running, digest)
             words += [*place, count, running]
-        links = ["", *self.about["manifests"]]
-        if head not in [sha("ledger", number, link, *words) for number, link in enumerate(links)]:
+        if head not in [sha("ledger", n, link, *words) for n, link in enumerate(["", *self.about["manifests"]])]:
             yield f"the head {head} at {cut} does not follow from the chains"
+
+    def check_frames(self) -> Iterator[str]:
+        """Each frame gives its digest, has its place in its partition's chain, and the columns of its type."""
         for name in self.frames:
-            if int(name.split(".")[-2]) > counts[place_of(name)]:
-                yield f"{name}: it was admitted after the head"
+            headers = json.loads(self.zip.read(name.removesuffix("arrow") + "json"))
+            batch = pa.ipc.open_stream(self.zip.read(name)).read_next_batch()
+            digest, place, admission = frame_digest(headers, batch), place_of(name), int(name.split(".")[-2])
+            said = tuple(headers[f"ce_lap{word}"] for word in ("stream", "partition", "digest"))
+            if said != (*map(str, place), digest) or self.chains[place][max(admission, 1) - 1 : admission] != [digest]:
+                yield f"{name}: its rows do not give the digest in its headers and in the chain up to the head"
+            kind, rows = headers["ce_type"], pa.table([plain(c) for c in batch.columns], names=batch.schema.names)
+            known = COLUMNS.get(sha(kind, *(f"{field.name} {field.type}" for field in rows.schema)))
+            if kind in COLUMNS.values() and kind != known:
+                yield f"{name}: its columns are not those of {kind}"
+            self.tables.setdefault(kind, []).append(rows)
+
+    def check_trace(self) -> Iterator[str]:
+        """The reward, its criterion, calibration and program are told as their events say."""
+        ids = self.trace["reward"] | {"reward_id": self.about["reward"]}
+        for part, (kind, key) in PARTS.items():
+            told, rows = self.trace[part], [row for row in self.events(kind) if row[key] == ids[key]]
+            if (told or ids[key]) and not any(row.items() <= told.items() for row in rows):
+                yield f"trace.json: its {part} is not what its event says"
 
     def check_blobs(self) -> Iterator[str]:
-        """Each blob gives the digest that it is called by."""
+        """Each blob gives the digest that it is called by, and none that the evidence needs is missing."""
         for name in self.blobs:
-            if name != f"blobs/{hashlib.sha256(self.zip.read(name)).hexdigest()}":
-                yield f"{name}: its bytes do not give its name"
-
-    def check_timings(self) -> Iterator[str]:
-        """Every attempt that the reward rests on has exactly the timings that its end names."""
-        ends = {row["attempt_id"]: row for row in self.events("execution.finished")}
-        timings = pa.concat_tables(self.tables["timing.measured"]).combine_chunks()
-        places: dict[str, list[int]] = {}
-        for place, attempt in enumerate(timings["attempt_id"].to_pylist()):
-            places.setdefault(attempt, []).append(place)
-        for attempt in self.about["attempts"]:
-            end, mine = ends.get(attempt, {}), places.get(attempt, [])
-            rows = timings.take(mine).sort_by("repetition").combine_chunks()
-            digest = hashlib.sha256(rows_bytes([c.combine_chunks() for c in rows.columns], len(mine))).hexdigest()
-            if end.get("timings") != len(mine) or (mine and end["timings_digest"] != digest):
-                yield f"attempt {attempt}: its timings are not those that its end names"
+            if name != hashlib.sha256(self.zip.read(f"blobs/{name}")).hexdigest():
+                yield f"blobs/{name}: its bytes do not give its name"
+        tests = {test[0] for test in self.evidence["tests"]}
+        rows = [row for row in self.events("test.added") if row["test_id"] in tests]
+        named = {row[name] for row in rows for name in ("input_blob", "answer_blob")}
+        named.update(source for _, source, *_ in self.evidence["programs"])
+        yield from (f"blobs/{name} is missing, an event names it" for name in named - self.blobs - {None})
 
     def check_evidence(self) -> Iterator[str]:
-        """The reward names the digest of its tests, its pool and itself: outcomes and digests of timings."""
-        told, reward = self.about["evidence"], self.about["reward"]
-        named = {row["reward_id"]: row["evidence_digest"] for row in self.events("reward.assigned")}
-        ends = {(row["outcome"], row["attempt_id"], row["timings_digest"]) for row in self.events("execution.finished")}
+        """The reward names the digest of its tests, its pool and itself, all as their events say."""
+        problem, tests, programs = (self.evidence[name] for name in ("problem", "tests", "programs"))
         sources = {(row["program_id"], row["source_blob"]) for row in self.events("program.added")}
-        roles = ("test_id", "original", "correctness", "optimization")
-        tests = {tuple(row[name] for name in roles) for row in self.events("test.added")}
-        if not all(tuple(test) in tests for test in told["tests"]):
-            yield "evidence: a test is not what its event says"
-        for program, source, *cells in told["programs"]:
-            if (program, source) not in sources or not all(tuple(cell[1:]) in ends for cell in cells):
-                yield f"evidence: {program} or a run of it is not what its event says"
-        words = [
-            f"{original:d}{correctness:d}{ranked:d} {test}" for test, original, correctness, ranked in told["tests"]
-        ]
-        rows = [sha(p, source, *(w for cell in cells for w in cell)) for p, source, *cells in told["programs"]]
-        if named.get(reward) != sha("evidence", told["problem"], sha(*words), len(rows) - 1, *rows):
+        roles = {tuple(row[name] for name in ROLES) for row in self.events("test.added")}
+        if not all(tuple(test) in roles for test in tests) or not all(tuple(one[:2]) in sources for one in programs):
+            yield "evidence: a test or a program is not what its event says"
+        words = [f"{original:d}{correctness:d}{ranked:d} {test}" for test, original, correctness, ranked in tests]
+        rows = [sha(program, source, *(w for cell in cells for w in cell)) for program, source, *cells in programs]
+        digest = sha("evidence", problem, sha(*words), len(rows) - 1, *rows)
+        if digest != self.trace["reward"]["evidence_digest"]:
             yield "the evidence does not give the digest that the reward names"
+
+    def check_runs(self) -> Iterator[str]:
+        """Every run of the evidence ended as its event says, with exactly the timings that it names."""
+        ended = ("outcome", "attempt_id", "timings_digest", "timings")
+        ends = {tuple(row[name] for name in ended) for row in self.events("execution.finished")}
+        tables = self.tables.get("timing.measured", [])
+        for _, outcome, attempt, digest in self.runs:
+            parts = [part for table in tables if (part := table.filter(pc.equal(table["attempt_id"], attempt)))]
+            count, told = sum(map(len, parts)), digest
+            if parts:
+                (rows,) = pa.concat_tables(parts).sort_by("repetition").combine_chunks().to_batches()
+                told = hashlib.sha256(rows_bytes(rows.columns, count)).hexdigest()
+            if told != digest or (outcome, attempt, digest, count) not in ends:
+                yield f"attempt {attempt}: its outcome or its timings are not those that its end names"
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """All rows of an event type in the bundle."""
@@ -198,12 +220,8 @@ class Bundle:
 
     def wrong(self, word: str) -> Iterator[str]:
         """All checks, one after another."""
-        yield from self.check_frames()
-        yield from self.check_head(word)
-        yield from self.check_blobs()
-        yield from self.check_timings()
-        if self.about["evidence"] is not None:
-            yield from self.check_evidence()
+        yield from chain(self.check_head(word), self.check_frames(), self.check_trace())
+        yield from chain(self.check_blobs(), self.check_evidence(), self.check_runs())
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -212,17 +230,17 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("usage: python verify.py FILE.zip [HEAD]\n")
         return 2
     wrong: list[str] = []
-    told = ""
+    told, head = "", "given" if len(arguments) == 2 else "of the bundle"
     try:
         bundle = Bundle(arguments[0])
         wrong += bundle.wrong(arguments[1] if len(arguments) == 2 else bundle.about["head"])
-        rows = sum(table.num_rows for tables in bundle.tables.values() for table in tables)
-        told = f"{len(bundle.frames)} frames with {rows} events, {len(bundle.blobs)} blobs, timings of"
-        told += f" {len(bundle.about['attempts'])} attempts; head {'given' if len(arguments) == 2 else 'of the bundle'}"
+        reward, rows = bundle.trace["reward"], sum(len(table) for tables in bundle.tables.values() for table in tables)
+        told = f"reward {reward['value']:+g} of {reward['program_id']}; {len(bundle.frames)} frames with {rows} events,"
+        told += f" {len(bundle.blobs)} blobs, {len(bundle.runs)} runs"
     except BROKEN as error:
         wrong.append(f"the bundle cannot be read: {type(error).__name__}: {error}")
     sys.stdout.write("".join(f"WRONG: {line}\n" for line in wrong))
-    sys.stdout.write(f"{'damaged' if wrong else 'proven'}: {told}\n")
+    sys.stdout.write(f"{'damaged' if wrong else 'proven'}: {told}; head {head}\n")
     return 1 if wrong else 0
 
 

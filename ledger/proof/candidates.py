@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ledger.errors import Fault, UserError
-from ledger.proof.chains import Heads, is_written_head
+from ledger.proof.chains import PartitionHeads, is_written_head
 from ledger.proof.heads import Written
 from ledger.proof.manifests import Manifest, parse, read_manifest
 from ledger.store.heads import NO_MANIFEST, first_head, next_head
@@ -219,7 +219,7 @@ def _gives(segments: Segments, one: Candidate, written: Written) -> bool:
     return is_written_head(_heads_at(segments, one, written), digests, written.head)
 
 
-def _heads_at(segments: Segments, one: Candidate, written: Written) -> Heads:
+def _heads_at(segments: Segments, one: Candidate, written: Written) -> PartitionHeads:
     """The heads of all partitions at the cut of a written head, from the frames that the manifests list."""
     frames: dict[tuple[str, int], list[tuple[int, str]]] = {place: [] for place in one.covered}
     for manifest in one.live:
@@ -228,7 +228,7 @@ def _heads_at(segments: Segments, one: Candidate, written: Written) -> Heads:
             place = meta.stream, meta.partition
             if place in frames and meta.admission <= written.cut.at(*place):
                 frames[place].append((meta.admission, meta.digest))
-    heads: Heads = {}
+    heads: PartitionHeads = {}
     for place, found in frames.items():
         head = first_head(one.manifests[0].ledger, *place)
         for _, digest in sorted(found):

@@ -15,7 +15,7 @@ from ledger.store.cuts import Cut
 from ledger.store.heads import first_head, ledger_head, next_head
 
 Place = tuple[str, int]
-Heads = dict[Place, tuple[int, str]]
+PartitionHeads = dict[Place, tuple[int, str]]
 """Admissions and head of each partition."""
 
 _ADMITTED = text(
@@ -44,16 +44,16 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Recomputed:
+class Heads:
     """Recomputed heads: of now, and of the cut that was asked for."""
 
-    now: Heads = field(default_factory=dict)
-    then: Heads = field(default_factory=dict)
+    now: PartitionHeads = field(default_factory=dict)
+    then: PartitionHeads = field(default_factory=dict)
 
 
-def check_chains(found: Findings, asked: Asked) -> Recomputed:
+def check_chains(found: Findings, asked: Asked) -> Heads:
     """The recomputed heads of every partition; problems where frames are missing or a chain does not hold."""
-    heads = Recomputed()
+    heads = Heads()
     places = [(name, partition) for name, count in sorted(PARTITIONS.items()) for partition in range(count)]
     for number, (stream, partition) in enumerate(places, start=1):
         found.progress("chains", number, len(places))
@@ -67,7 +67,7 @@ def check_chains(found: Findings, asked: Asked) -> Recomputed:
     return heads
 
 
-def is_written_head(then: Heads, manifests: Sequence[str], head: str) -> bool:
+def is_written_head(then: PartitionHeads, manifests: Sequence[str], head: str) -> bool:
     """True when a head of old is proven by these partition heads and some length of the chain of manifests.
 
     Heads that were written while requests had one partition covered no other lane; then those were empty.
@@ -77,7 +77,7 @@ def is_written_head(then: Heads, manifests: Sequence[str], head: str) -> bool:
     return any(ledger_head(shape, manifests[:n]) == head for shape in shapes for n in range(len(manifests) + 1))
 
 
-def _check_heads(found: Findings, at: Place, asked: Asked, heads: Recomputed) -> None:
+def _check_heads(found: Findings, at: Place, asked: Asked, heads: Heads) -> None:
     due = {(one.admissions, one.head): name for name, one in asked.reached if one[:2] == at}
     wanted: dict[int, list[str]] = {}
     for admissions, head in due:

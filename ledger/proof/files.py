@@ -25,7 +25,7 @@ class BlobCheck:
 
     @property
     def count(self) -> int:
-        """Blobs stored."""
+        """Blobs stored, less those that went meanwhile."""
         return len(self._present)
 
     def take(self, declared: EventType, table: pa.Table) -> None:
@@ -47,22 +47,32 @@ def _checked_blobs(found: Findings) -> set[str]:
     blobs = found.ledger.blobs
     names = list(blobs.digests())
     checks = ahead(partial(_wrong, blobs, name) for name in names)
-    for number, words in enumerate(checks, start=1):
+    present: set[str] = set()
+    for number, (name, words) in enumerate(zip(names, checks, strict=True), start=1):
         found.progress("blobs", number, len(names))
+        if words is not None:
+            present.add(name)
         if words:
             found.problem(words)
+    if gone := len(names) - len(present):
+        found.notes.append(f"{gone} blobs were removed meanwhile; those that an event names are told")
     found.notes += [f"{place} is no blob; {_DELETE}" for place in blobs.strays()]
-    return set(names)
+    return present
 
 
-def _wrong(blobs: Blobs, name: str) -> str:
-    """What is wrong with a blob; empty when it is whole."""
+def _wrong(blobs: Blobs, name: str, *, again: bool = False) -> str | None:
+    """What is wrong with a listed blob; empty when it is whole, None when it is gone, as it may be if none names it.
+
+    Asked for twice, as a collector may put it aside for a moment.
+    """
     try:
-        return (
-            "" if blobs.is_whole(name) else f"blob {blobs.where(name)} was altered: its SHA-256 differs from its name"
-        )
+        if not blobs.is_whole(name):
+            return f"blob {blobs.where(name)} was altered: its SHA-256 differs from its name"
     except Fault as fault:
-        return str(fault)
+        if not blobs.has(name):
+            return None
+        return str(fault) if again else _wrong(blobs, name, again=True)
+    return ""
 
 
 def note_orphans(found: Findings) -> None:

@@ -1,6 +1,6 @@
 """Follows the chain of manifests: each against its place, its SQL rows, the frames it lists, and what it supersedes.
 
-The rows in the segments themselves are recomputed in `ledger.proof.groups`.
+The rows in the segments themselves are recomputed in `ledger.proof.sealed`.
 """
 
 import json

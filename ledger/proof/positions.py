@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row, text
 
 from ledger.events import PARTITIONS
-from ledger.proof.chains import Heads
+from ledger.proof.chains import PartitionHeads
 from ledger.proof.findings import Findings
 from ledger.proof.links import Links
 from ledger.proof.manifests import Moved, Reached
@@ -36,7 +36,7 @@ Step = tuple[str, Reached, Moved]
 """What a manifest (its digest; none: the database now) says of one position, and of what came from earlier streams."""
 
 
-def check_positions(found: Findings, now: Heads, links: Links, retried: Retried) -> None:
+def check_positions(found: Findings, now: PartitionHeads, links: Links, retried: Retried) -> None:
     """Problems where a position is not that of the frames, or contradicts what the manifests kept of it."""
     rows, last = found.connection.execute(_POSITIONS).all(), found.connection.execute(_LAST).scalar_one()
     places = [(name, partition) for name, count in sorted(PARTITIONS.items()) for partition in range(count)]
@@ -64,7 +64,7 @@ def _steps(links: Links, row: Row[Any]) -> list[Step]:
     return [*own, ("", now, Moved(*place, row.moves, row.moved, row.moved_id))]
 
 
-def _numbers(row: Row[Any], now: Heads) -> Iterator[str]:
+def _numbers(row: Row[Any], now: PartitionHeads) -> Iterator[str]:
     admissions, head = now.get((row.stream, row.partition), (0, ""))
     if (row.admissions, row.head) != (admissions, head):
         yield f": its head or its count {row.admissions} differs from its {admissions} frames"

@@ -34,7 +34,8 @@ class Altered:
 class Recomputed:
     """What some frames came to: those whose rows could be read, all rows in one table, and what is wrong.
 
-    The table is None where nothing could be read. `runs` are the timings among the rows, by attempt.
+    The table is None where nothing could be read. `runs` are the timings among the rows, by attempt; `notes` tell what
+    is harmless.
     """
 
     declared: EventType
@@ -43,6 +44,7 @@ class Recomputed:
     altered: tuple[Altered, ...] = ()
     problems: tuple[str, ...] = ()
     runs: Runs | None = None
+    notes: tuple[str, ...] = ()
 
 
 def altered_frames(
@@ -51,8 +53,12 @@ def altered_frames(
     """The frames whose rows do not give their digest; `batch` holds the rows of all of them, one after another."""
     bounds = list(accumulate((meta.rows for meta in metas), initial=0))
     whole = sum(end <= batch.num_rows for end in bounds[1:])
-    digests = _quarantine_digests if declared is QUARANTINE else _digests
-    found = [*digests(declared, metas[:whole], batch, bounds[: whole + 1]), *([""] * (len(metas) - whole))]
+    if declared is QUARANTINE:
+        digests = _quarantine_digests(metas[:whole], batch)
+    else:
+        links = [(meta.key, meta.link) for meta in metas[:whole]]
+        digests = frame_digests(declared, batch.columns, bounds[: whole + 1], links)
+    found = [*digests, *([""] * (len(metas) - whole))]
     return tuple(
         Altered(where, declared, meta, batch.slice(start, meta.rows))
         for meta, start, digest in zip(metas, bounds, found, strict=False)
@@ -60,15 +66,9 @@ def altered_frames(
     )
 
 
-def _digests(
-    declared: EventType, metas: Sequence[FrameMeta], batch: pa.RecordBatch, bounds: Sequence[int]
-) -> Iterator[str]:
-    return frame_digests(declared, batch.columns, bounds, [(meta.key, meta.link) for meta in metas])
-
-
-def _quarantine_digests(
-    declared: EventType, metas: Sequence[FrameMeta], batch: pa.RecordBatch, bounds: Sequence[int]
-) -> Iterator[str]:
-    for meta, start in zip(metas, bounds, strict=False):
-        (row,) = batch.slice(start, 1).to_pylist()
-        yield Quarantined.from_sealed(meta.admission, row).meta.digest if meta.rows == 1 else ""
+def _quarantine_digests(metas: Sequence[FrameMeta], batch: pa.RecordBatch) -> Iterator[str]:
+    start = 0
+    for meta in metas:
+        rows = batch.slice(start, meta.rows).to_pylist()
+        yield Quarantined.from_sealed(meta.admission, rows[0]).meta.digest if len(rows) == 1 else ""
+        start += meta.rows

@@ -61,11 +61,12 @@ def sealed_calls(found: Findings, links: Links, due: Due) -> Iterator[Call]:
         segment = manifest.as_segment
         declared = EVENTS.get((segment.type, segment.version), QUARANTINE)
         source = _Source(found.ledger.segments, segment, declared, due)
-        if segment.ordinal in links.superseded and found.ledger.segments.name(segment) not in stored:
+        superseded = segment.ordinal in links.superseded
+        if superseded and found.ledger.segments.name(segment) not in stored:
             gone += 1
             continue
-        yield partial(_check_file, source)
-        if segment.ordinal not in links.superseded:
+        yield partial(_check_file, source, superseded)
+        if not superseded:
             if declared is not QUARANTINE:
                 compare_frames(found, manifest)
             yield from _group_calls(found, source, manifest)
@@ -73,10 +74,14 @@ def sealed_calls(found: Findings, links: Links, due: Due) -> Iterator[Call]:
         found.notes.append(f"{gone} superseded segments are gone; their frames lie in the segments that replaced them")
 
 
-def _check_file(source: _Source) -> Recomputed:
+def _check_file(source: _Source, superseded: bool) -> Recomputed:
+    name = source.segments.name(source.segment)
     try:
-        altered = source.segments.digest(source.segments.name(source.segment)) != source.segment.name
+        altered = source.segments.digest(name) != source.segment.name
     except Fault as fault:
+        if superseded and not source.segments.has(name):
+            words = f"{source.where} was superseded, and removed meanwhile"
+            return Recomputed(source.declared, notes=(words,))
         return Recomputed(source.declared, problems=(str(fault),))
     words = f"{source.where} was altered: its SHA-256 differs from its name"
     return Recomputed(source.declared, problems=(words,) if altered else ())

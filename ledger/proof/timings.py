@@ -11,7 +11,7 @@ from ledger.codec.forms import strings
 from ledger.codec.octets import to_octets
 from ledger.codec.packing import plain
 from ledger.digests import rows_digest
-from ledger.errors import LapError
+from ledger.errors import DiskFull, LapError, Unavailable
 from ledger.events import EventType, latest
 from ledger.proof.findings import NONSENSE, Findings
 from ledger.proof.slices import slice_digests
@@ -120,6 +120,8 @@ def _finished(found: Findings) -> Due:
     version, cut = latest(FINISHED).version, cut_now(found.connection)
     try:
         table = events(found.ledger, FINISHED, version, cut, columns=columns, in_order=False)
+    except (Unavailable, DiskFull):
+        raise
     except (LapError, *NONSENSE) as error:
         found.problem(f"the timings of executions cannot be checked: {error}")
         return {}

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from ledger.errors import Fault
+from ledger.errors import DiskFull, Fault
 from ledger.proof.ahead import ahead
 from ledger.proof.aside import QuarantineCheck, retried_frames
-from ledger.proof.chains import Asked, check_chains, is_written_head
-from ledger.proof.chains import Recomputed as Heads
+from ledger.proof.chains import Asked, Heads, check_chains, is_written_head
 from ledger.proof.files import BlobCheck, note_orphans
 from ledger.proof.findings import Findings, Progress
 from ledger.proof.heads import Written
@@ -55,7 +54,8 @@ def verify(
 ) -> Proof:
     """What a full recomputation of the ledger found; damage is collected in `problems`, never raised.
 
-    Unavailable when a server stops answering meanwhile: that proves nothing.
+    Unavailable when a database or store stops answering meanwhile, DiskFull when there is no room: neither proves
+    anything.
 
     With `written`, also whether the ledger still holds what that head proved. With `stream`, the one that the ledger
     reads, also whether tail, positions and unsealed quarantine are what lies on it.
@@ -65,6 +65,8 @@ def verify(
         with reading(ledger.engine) as connection:
             found = Findings(ledger, connection, progress or (lambda *_: None), _marks(connection), problems)
             return _verified(found, written, stream)
+    except DiskFull:
+        raise
     except Fault as fault:
         return Proof(0, 0, 0, 0, "", "", (*problems, str(fault)))
 
@@ -110,6 +112,7 @@ class _Work:
     def _take(self, done: Recomputed) -> None:
         for problem in done.problems:
             self._found.problem(problem)
+        self._found.notes += done.notes
         for altered in done.altered:
             before = witness(self._stream, altered.meta)
             self._found.problem(altered_words(altered, self.timings.due, before))

@@ -11,7 +11,7 @@ from ledger.crashes import reached
 from ledger.digests import blob_digest
 from ledger.errors import Fault
 from ledger.store.files import LocalFiles
-from ledger.store.objects import Files, Stored, digest_of, listing, read_object, remove, size_of
+from ledger.store.objects import Files, Stored, digest_of, listing, read_object, remove, remove_old, size_of
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -89,6 +89,10 @@ class Blobs:
     def remove(self, name: str) -> None:
         """Removes an object of the listing."""
         remove(self._files, name)
+
+    def remove_old(self, name: str, modified_ms: int) -> bool:
+        """True when an object of the listing was removed; one that was put again since `modified_ms` stays."""
+        return remove_old(self._files, name, modified_ms)
 
     def _is_blob(self, name: str) -> bool:
         return bool(_DIGEST.fullmatch(name[3:])) and name == self.name(name[3:])

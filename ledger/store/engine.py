@@ -154,13 +154,24 @@ def _faults(engine: Engine) -> Iterator[None]:
     except DBAPIError as error:
         what = f"the database {database_words(engine.url)}"
         if engine.dialect.name == "sqlite":
-            raise sql_fault(error.orig, f"{what} failed") from error
+            raise _sqlite_fault(error, what) from error
         raise _postgres_fault(error, what) from error
 
 
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_INTERRUPT", "SQLITE_PROTOCOL")
+"""How SQLite's errors begin that may be gone the next time."""
+
+
+def _sqlite_fault(error: DBAPIError, what: str) -> LapError:
+    if getattr(error.orig, "sqlite_errorname", "").startswith(_BUSY):
+        return Unavailable(f"{what} is in use or short of memory: {error.orig}; run it again")
+    return sql_fault(error.orig, f"{what} failed")
+
+
 _REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "permission denied", 'role "')
-_PASSING = ("08", "40", "53300", "55P03", "57P0", "25P03")
-"""How states begin that may be gone the next time: a lost connection, a deadlock, a lock waited for in vain."""
+_PASSING = ("08", "40", "53", "55P03", "57", "25P03", "72")
+"""How states begin that may be gone the next time: a lost connection, a deadlock, a lock waited for in vain, too little
+memory, a statement that was cancelled, a snapshot that was kept too long. None says anything of the data."""
 
 
 def _postgres_fault(error: DBAPIError, what: str) -> LapError:

@@ -8,17 +8,18 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from ledger.errors import DiskFull, Fault, LapError, Unavailable, UserError
-from ledger.store.files import translated
+from ledger.errors import DiskFull, Fault, LapError, Unavailable, UserError, io_fault
+from ledger.store.files import PART, sync_folder, translated
 
 _CHUNK = 8 << 20
+_SECOND_MS = 1000
 _LOST = "run `lap verify`, restore it from a copy of the ledger"
 
 
@@ -81,6 +82,52 @@ def remove(files: Files, name: str) -> None:
             files.filesystem.delete_file(name)
         except FileNotFoundError:
             return
+
+
+def remove_old(files: Files, name: str, modified_ms: int) -> bool:
+    """True when an object went that was stored at `modified_ms`, as a listing says; one that was put again stays.
+
+    A local file is looked at, moved aside, looked at again, and moved back if it became young in between: whoever puts
+    it either makes it young or finds none and writes it. Only a process that dies between the two moves leaves a young
+    file aside, as `.NAME.part`. An object store is asked right before the removal: there an object is lost whose upload
+    ends between that answer and the removal, two or three requests later; nothing but a grace period longer than any
+    producer's work covers that.
+    """
+    path = files.local(name)
+    try:
+        return _remove_stored(files, name, modified_ms) if path is None else _remove_local(path, modified_ms)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise io_fault(error, f"cannot remove {files.where}/{name}") from error
+
+
+def _remove_local(path: Path, modified_ms: int) -> bool:
+    if _modified_ms(path) != modified_ms:
+        return False
+    aside = path.with_name(f".{path.name}{PART}")
+    path.rename(aside)
+    if _modified_ms(aside) != modified_ms:
+        aside.rename(path)
+        sync_folder(path.parent)
+        return False
+    aside.unlink()
+    return True
+
+
+def _modified_ms(path: Path) -> int:
+    return path.stat().st_mtime_ns // 1_000_000
+
+
+def _remove_stored(files: Files, name: str, modified_ms: int) -> bool:
+    """Of one object a server tells whole seconds, in a listing it may tell more."""
+    with stored_errors(f"{files.where}/{name}"):
+        found = files.filesystem.get_file_info(name)
+        if not found.is_file or abs(found.mtime_ns // 1_000_000 - modified_ms) >= _SECOND_MS:
+            return False
+        with suppress(FileNotFoundError):
+            files.filesystem.delete_file(name)
+        return True
 
 
 def read_object(files: Files, name: str, kind: str) -> bytes:

@@ -32,6 +32,7 @@ from ledger.store.objects import (
     listing,
     read_object,
     remove,
+    remove_old,
     size_of,
     stored_errors,
     stored_fault,
@@ -188,6 +189,10 @@ class Segments:
         """A segment's manifest as it is stored; Fault when it is missing. Only `is_whole` checks its digest."""
         return read_object(self._files, self.manifest_name(segment), "manifest")
 
+    def has(self, name: str) -> bool:
+        """True when an object is stored under this name."""
+        return size_of(self._files, name) is not None
+
     def is_whole(self, segment: Segment) -> bool:
         """True when segment and manifest have the bytes that gave their names; Fault when one cannot be read."""
         manifest = digest_of(self._files, self.manifest_name(segment), "manifest")
@@ -208,6 +213,10 @@ class Segments:
     def remove(self, name: str) -> None:
         """Removes an object of the listing."""
         remove(self._files, name)
+
+    def remove_old(self, name: str, modified_ms: int) -> bool:
+        """True when an object of the listing was removed; one that was put again since `modified_ms` stays."""
+        return remove_old(self._files, name, modified_ms)
 
 
 def _name(kind: str, version: int, file: str) -> str:

@@ -32,6 +32,13 @@ WRITE_LOCK = 120
 """The byte of a `-shm` file that SQLite locks for a writing transaction, from its begin to its commit."""
 
 
+def _has_ended(handle: int, seconds: float) -> bool:
+    """Whether a process has ended, or does in time. By poll: a long run may hold more files than select can count."""
+    ready = select.poll()
+    ready.register(handle, select.POLLIN)
+    return bool(ready.poll(1000 * seconds))
+
+
 @dataclass(slots=True)
 class Victim:
     """A process that plays a role. `status` is None while it runs, then its exit code, negative for a signal."""
@@ -45,8 +52,7 @@ class Victim:
     def wait(self, seconds: float = PATIENCE) -> int:
         """Its exit code, once it ended; the test fails when it does not in time."""
         if self.status is None:
-            ready, _, _ = select.select([self._handle], [], [], seconds)
-            if not ready:
+            if not _has_ended(self._handle, seconds):
                 self.kill()
                 raise AssertionError(f"the process {self.pid} did not end in {seconds} s; it said: {self.said()}")
             self.status = self._reap(self.pid)
@@ -55,7 +61,7 @@ class Victim:
 
     def ended(self) -> bool:
         """Whether it has ended."""
-        if self.status is None and select.select([self._handle], [], [], 0)[0]:
+        if self.status is None and _has_ended(self._handle, 0):
             self.wait()
         return self.status is not None
 

@@ -1,19 +1,26 @@
 """Garbage collection: what nobody names goes after a grace period; what is needed, or might be, stays."""
 
+import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from ledgers import admit, append, feed, older_release, parquet_files, put, put_aside, rows, whole
+from s3_servers import S3Server
 
-from consumers.collector import Asked, Garbage, collect, find_garbage, named_blobs
+from consumers.collector import Asked, Garbage, _places, collect, find_garbage, named_blobs
 from consumers.compactor import compact
 from consumers.retrier import retry
 from consumers.sealer import seal
 from ledger.errors import Fault
 from ledger.events import ProgramAdded
 from ledger.proof import verify
-from ledger.store.opened import Ledger
+from ledger.store.location import Location
+from ledger.store.opened import Ledger, create_ledger
 
 NOW = 1_700_000_000_000
 DAY = 24 * 3600 * 1000
@@ -147,7 +154,7 @@ def test_blobs_stay_while_an_event_names_them(ledger: Ledger) -> None:
     append(ledger, "epoch-b", [program(tail)])
     for path in (ledger.root / "blobs").rglob("*"):
         os.utime(path, (NOW / 1000, NOW / 1000))
-    assert named_blobs(ledger) == {sealed, tail}
+    assert named_blobs(ledger, {sealed, tail, orphan}) == {sealed, tail}
     assert found(ledger, 6.9) == []
     assert set(found(ledger, 7)) - set(superseded(ledger)) == {ledger.blobs.name(orphan)}
     collect(ledger, find_garbage(ledger, Asked(NOW + 7 * DAY)))
@@ -164,10 +171,84 @@ def test_blobs_stay_while_a_quarantined_record_may_name_them(ledger: Ledger) -> 
     put_aside(ledger, b"a" + digests[0].encode())
     for path in (ledger.root / "blobs").rglob("*"):
         os.utime(path, (NOW / 1000, NOW / 1000))
-    assert set(digests) <= named_blobs(ledger)
+    assert named_blobs(ledger, {*digests, "0" * 64}) == set(digests)
     assert retry(ledger, seen="", id=1)[0].admission
-    assert set(digests) <= named_blobs(ledger)
+    assert named_blobs(ledger, {*digests, "0" * 64}) == set(digests)
     assert set(found(ledger, 7)) == set(superseded(ledger))
+
+
+def test_blobs_stay_while_a_quarantined_frame_of_many_rows_names_them(ledger: Ledger) -> None:
+    """From 64 rows on a frame carries digests as 32 octets: every one of 100 different ones is found."""
+    digests = ledger.blobs.put_many(f"source {number}".encode() for number in range(100))
+    put(ledger, "epoch-later", [program(digest) for digest in digests])
+    with older_release("program.added"):
+        admit(ledger)
+    for path in (ledger.root / "blobs").rglob("*"):
+        os.utime(path, (NOW / 1000, NOW / 1000))
+    ((payload,),) = rows(ledger, "SELECT payload FROM quarantine")
+    assert digests[0].encode() not in payload
+    assert bytes.fromhex(digests[0]) in payload
+    assert set(found(ledger, 7)) == set(superseded(ledger))
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.lists(st.binary(min_size=32, max_size=32), max_size=4))
+def test_octets_are_found_wherever_they_stand(before: bytes, after: bytes, others: list[bytes]) -> None:
+    """Every place of eight octets that some digest starts with, as a search byte by byte finds them."""
+    wanted = hashlib.sha256(before).digest()
+    payload = before + wanted + after + b"".join(others)
+    starts = {one[:8] for one in (wanted, *others[:2])}
+    sorted_starts = np.array(sorted(int.from_bytes(start) for start in starts), dtype=">u8")
+    due = [at for at in range(len(payload) - 7) if payload[at : at + 8] in starts]
+    assert sorted(_places(payload, sorted_starts)) == due
+    assert list(_places(payload[:7], sorted_starts)) == []
+
+
+def test_a_newer_ledger_loses_nothing_to_an_older_release(ledger: Ledger) -> None:
+    """Blobs of admitted events of a type that it lacks are not seen: neither they nor anything else goes."""
+    blob = ledger.blobs.put(b"named")
+    append(ledger, "epoch-new", [program(blob)])
+    os.utime(ledger.root / "blobs" / ledger.blobs.name(blob), (NOW / 1000, NOW / 1000))
+    with older_release("program.added"), pytest.raises(Fault, match="upgrade first, nothing was removed"):
+        find_garbage(ledger, Asked(NOW + 7 * DAY))
+    assert set(found(ledger, 7)) == set(superseded(ledger))
+
+
+def test_a_blob_that_is_put_again_while_others_go_stays(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between any two steps of its removal: it is whole afterwards, young, and nothing lies aside."""
+    name = ledger.blobs.name(ledger.blobs.put(b"again"))
+    path = ledger.root / "blobs" / name
+    real = {step: getattr(Path, step) for step in ("stat", "rename", "unlink")}
+    for step, at in (("stat", path), ("rename", path), ("unlink", path.with_name(f".{path.name}.part"))):
+        os.utime(path, (NOW / 1000, NOW / 1000))
+        garbage = [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"]
+        assert [one.name for one in garbage] == [name]
+
+        def put_first(self: Path, *words: object, step: str = step, at: Path = at, **more: object) -> object:
+            if self == at:
+                monkeypatch.setattr(Path, step, real[step])
+                ledger.blobs.put(b"again")
+            return real[step](self, *words, **more)
+
+        monkeypatch.setattr(Path, step, put_first)
+        removed = collect(ledger, garbage)
+        assert getattr(Path, step) is real[step], "it was put in between"
+        assert removed == (garbage if step == "unlink" else [])
+        assert ledger.blobs.get(name.rpartition("/")[2]) == b"again"
+        assert list(path.parent.iterdir()) == [path]
+        assert [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"] == []
+
+
+def test_an_object_that_is_put_again_stays(s3: S3Server, tmp_path: Path) -> None:
+    """On a real server, whose listing and whose answer about one object may tell its age in other units."""
+    made = create_ledger(Location(tmp_path / "ledger", store=s3.url(tmp_path.name)), "identity", "now")
+    made.blobs.put_many([b"one", b"two"])
+    (one, two) = find_garbage(made, Asked(made.blobs.listing()[-1].modified_ms + DAY, grace_ms=0))
+    before = replace(one, modified_ms=one.modified_ms - DAY)
+    assert collect(made, [before, two]) == [two]
+    assert [stored.name for stored in made.blobs.listing()] == [one.name]
+    assert collect(made, [two, one]) == [one]
+    assert made.blobs.listing() == []
+    made.close()
 
 
 def test_a_blob_that_is_put_again_is_young_again(ledger: Ledger) -> None:
