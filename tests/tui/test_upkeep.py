@@ -96,3 +96,11 @@ def test_commands_of_other_modules_are_listed_and_explained(word: str) -> None:
     """With an example each."""
     assert word in well("ledger", "--help").out
     assert f"lap ledger {word}" in well("ledger", word, "--help").out.partition("Example:")[2]
+
+
+def test_an_object_store_asks_for_a_longer_grace(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A put there makes an object young only when it is a day old: a shorter grace could take what is wanted."""
+    monkeypatch.setenv("LAP_STORE", "s3://bucket/lap")
+    done = lap("ledger", "gc", "--grace", 1, "--ledger", ledger)
+    assert (done.code, done.out) == (2, "")
+    assert "--grace 1: on an object store 2 days are the least; choose more" in done.err

@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 DAY_MS = 24 * 3600 * 1000
 LEAST_DAYS = 1 / 24
 """A shorter grace could take what a process is about to name."""
+LEAST_DAYS_REMOTE = 2.0
+"""On an object store: there a put makes an object young again only when it is a day old."""
 
 
 @click.command()
 @click.option(
-    "--target-mb", type=click.IntRange(min=1), default=64, metavar="MB", help="Size of merged segments.  [default: 64]"
+    "--target-mb",
+    type=click.IntRange(min=1),
+    default=128,
+    metavar="MB",
+    help="Size of merged segments.  [default: 128]",
 )
 @ledger_option
 @json_option
@@ -81,7 +87,10 @@ def gc(grace: float, streams: bool, dry_run: bool, yes: bool, ledger: str | None
     from consumers.trimming import trim, trimmable
     from ledger.store.opened import open_ledger
 
-    with closing(open_ledger(read_settings(ledger=ledger).location)) as found, closing(found.stream()) as stream:
+    location = read_settings(ledger=ledger).location
+    if location.store and grace < LEAST_DAYS_REMOTE:
+        raise UserError(f"--grace {grace:g}: on an object store {LEAST_DAYS_REMOTE:g} days are the least; choose more")
+    with closing(open_ledger(location)) as found, closing(found.stream()) as stream:
         behind = _is_behind(found, stream)
         if behind:
             say("blobs are left alone: the stream holds records that were not admitted, which may name some")
