@@ -18,10 +18,12 @@ from ledger.events.base import (
 from ledger.events.derived import (
     AnnotationMade,
     CalibrationFitted,
+    CalibrationFittedV1,
     CriterionDeclared,
     EpochClosed,
     EpochOpened,
     ReplayCompleted,
+    ReplayCompletedV1,
     RewardAssigned,
 )
 from ledger.events.evolution import project, steps, versions_of
@@ -34,6 +36,14 @@ from ledger.events.executions import (
     ExecutionRequestedV1,
     TimingMeasured,
     WorkerStarted,
+)
+from ledger.events.imported import (
+    CampaignOpenedV2,
+    ExecutionFinishedV2,
+    ProgramAddedV2,
+    ResultsImported,
+    TestAddedV2,
+    TimingMeasuredV2,
 )
 from ledger.events.problems import FilterDecided, ProblemAdded, ProgramAdded, TestAdded
 from ledger.events.training import (
@@ -55,8 +65,10 @@ __all__ = [
     "REQUESTS",
     "AnnotationMade",
     "CalibrationFitted",
+    "CalibrationFittedV1",
     "CampaignClosed",
     "CampaignOpened",
+    "CampaignOpenedV2",
     "Column",
     "CriterionDeclared",
     "EpochClosed",
@@ -64,6 +76,7 @@ __all__ = [
     "Event",
     "EventType",
     "ExecutionFinished",
+    "ExecutionFinishedV2",
     "ExecutionRequested",
     "ExecutionRequestedV1",
     "FilterDecided",
@@ -73,12 +86,17 @@ __all__ = [
     "PolicyUpdated",
     "ProblemAdded",
     "ProgramAdded",
+    "ProgramAddedV2",
     "ReplayCompleted",
+    "ReplayCompletedV1",
+    "ResultsImported",
     "RewardAssigned",
     "RolloutSampled",
     "StepTaken",
     "TestAdded",
+    "TestAddedV2",
     "TimingMeasured",
+    "TimingMeasuredV2",
     "TrainingDeclared",
     "WorkerStarted",
     "from_batch",

@@ -66,7 +66,8 @@ def fact(
 ) -> Callable[[type[T]], type[T]]:
     """Class decorator that declares an event type; `key` names the column that decides the partition.
 
-    Without one, facts are keyed by `problem_id` and the rest by nothing. `added` is needed from version 2 on.
+    Without one, facts are keyed by `problem_id` and the rest by nothing. `added` is needed where a version has columns
+    that the one before lacks.
     """
     column = ("problem_id" if stream == FACTS else "") if key is None else key
 

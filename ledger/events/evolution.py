@@ -1,6 +1,7 @@
 """Reads old facts as new ones: one declared step from each version of an event to the next, over Arrow columns.
 
-Stored rows never change. Every reader, Arrow and SQL alike, goes through `project`.
+A step adds columns, or lets some be null that never were. Stored rows never change. Every reader, Arrow and SQL alike,
+goes through `project`.
 """
 
 import pyarrow as pa
@@ -18,7 +19,9 @@ def project(table: pa.Table, stored: EventType, wanted: EventType) -> pa.Table:
         table = table.append_column(field, pa.repeat(added[field.name][0], len(table)))
     names = {*stored.schema.names, *added.column_names}
     own = [name for name in wanted.schema.names if name in table.column_names]
-    return table.select([*own, *(name for name in table.column_names if name not in names)])
+    chosen = table.select([*own, *(name for name in table.column_names if name not in names)])
+    fields = [wanted.schema.field(f.name).with_type(f.type) if f.name in own else f for f in chosen.schema]
+    return pa.Table.from_arrays(chosen.columns, schema=pa.schema(fields))
 
 
 def steps(stored: EventType, wanted: EventType) -> pa.Table:

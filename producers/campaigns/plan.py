@@ -44,6 +44,12 @@ def is_reference(program: ProgramAdded) -> bool:
     return program.maker == "human" and program.label == "accepted"
 
 
+def check_name(campaign: str) -> None:
+    """UserError when a campaign cannot be called so."""
+    if not _NAME.fullmatch(campaign):
+        raise UserError(f"campaign {campaign!r}: use 1 to 64 letters, digits, dots, dashes or underscores")
+
+
 def make_plan(
     programs: Sequence[ProgramAdded], tests: Sequence[TestAdded], settings: PlanSettings, *, name: str | None = None
 ) -> Plan:
@@ -51,8 +57,8 @@ def make_plan(
 
     Without a name the campaign is called after the digest of its plan, so that the same plan is the same campaign.
     """
-    if name is not None and not _NAME.fullmatch(name):
-        raise UserError(f"campaign {name!r}: use 1 to 64 letters, digits, dots, dashes or underscores")
+    if name is not None:
+        check_name(name)
     works = _shuffled(_pairs(programs, tests), settings.seed)
     if not works:
         raise UserError(

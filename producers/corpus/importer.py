@@ -38,8 +38,12 @@ class ImportPlan:
     left_out: tuple[LeftOut, ...]
 
 
-def import_package(package: Package, blobs: Blobs, known: AbstractSet[str], *, maker: str = HUMAN) -> ImportPlan:
+def import_package(
+    package: Package, blobs: Blobs, known: AbstractSet[str], *, maker: str = HUMAN, importer: str = IMPORTER
+) -> ImportPlan:
     """What to append so that the ledger holds the package; `known` are the problem, test and program ids it has.
+
+    `importer` says what read it.
 
     The texts of all new events are durable on return. The plan's `ids` are those of its events: add them to `known`
     before the next package of the same import.
@@ -47,7 +51,7 @@ def import_package(package: Package, blobs: Blobs, known: AbstractSet[str], *, m
     new_problem = package.problem_id not in known
     tests = [(n, test) for n, test in enumerate(package.tests) if package.test_id(test) not in known]
     programs = [program for program in package.programs if package.program_id(program) not in known]
-    events: dict[str, Event] = {package.problem_id: _problem(package)} if new_problem else {}
+    events: dict[str, Event] = {package.problem_id: _problem(package, importer)} if new_problem else {}
     events |= {package.test_id(test): _test(package, test, n) for n, test in tests}
     events |= {package.program_id(program): _program(package, program, maker) for program in programs}
     statement = [package.statement] if new_problem and package.statement is not None else []
@@ -69,7 +73,7 @@ def import_package(package: Package, blobs: Blobs, known: AbstractSet[str], *, m
     )
 
 
-def _problem(package: Package) -> ProblemAdded:
+def _problem(package: Package, importer: str) -> ProblemAdded:
     return ProblemAdded(
         problem_id=package.problem_id,
         slug=package.slug,
@@ -82,7 +86,7 @@ def _problem(package: Package) -> ProblemAdded:
         time_limit_ns=package.time_limit_ns,
         tier=package.tier,
         statement_blob=None if package.statement is None else blob_digest(package.statement),
-        importer=IMPORTER,
+        importer=importer,
     )
 
 

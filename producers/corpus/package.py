@@ -127,7 +127,7 @@ def read_package(folder: Path, *, tier_field: str = "") -> Package:
         tests=tests,
         programs=programs,
         left_out=left_out,
-        digest=_digest((settings.validator_flags, grading if settings.scoring else "", time_limit_ns or 0), tests),
+        digest=digest_of((settings.validator_flags, grading if settings.scoring else "", time_limit_ns or 0), tests),
     )
 
 
@@ -247,6 +247,7 @@ def _source(files: Files, path: str) -> bytes:
     return source
 
 
-def _digest(judging: Sequence[str | int], tests: Sequence[PackageTest]) -> str:
+def digest_of(judging: Sequence[str | int], tests: Sequence[PackageTest]) -> str:
+    """SHA-256 over what decides a verdict: the judging settings, and every test's path, input and answer."""
     each = [(test.path, blob_digest(test.input), blob_digest(test.answer)) for test in tests]
     return sha256_words("package", *judging, *(word for test in each for word in test))

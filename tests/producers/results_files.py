@@ -1,0 +1,144 @@
+"""Small result files in the formats of other tools, made by hand, and what a ledger then holds."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lap import sql, well
+
+SOURCE = "class Solution:\n    pass\n"
+
+
+def write(path: Path, value: Any) -> Path:
+    """A JSON file."""
+    path.write_text(json.dumps(value))
+    return path
+
+
+def mercury_sample(
+    result: str = "passed", runtime: float = 0.5, index: int = 0, *, runtimes: Sequence[float] = (0.2, 0.4, 1.0)
+) -> dict[str, Any]:
+    """A sample as Mercury stores it, graded by formula B."""
+    spread = max(runtimes) - min(runtimes)
+    score = max((max(runtimes) - runtime) / spread, 0) if result == "passed" else 0.0
+    return {
+        "slug_name": "two-sum",
+        "status": {"result": result, "runtime": runtime, "index": index},
+        "solution": f"{SOURCE}# {index}\n",
+        "runtimes": list(runtimes),
+        "beyond_p": score,
+    }
+
+
+def mercury_session(**problems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A session of some problems, whose names may hold underscores for dashes."""
+    return {name.replace("_", "-"): list(samples) for name, samples in problems.items()}
+
+
+def question(
+    number: str, *graded: bool, notes: Sequence[Mapping[str, Any] | None] = (), codes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """A question as LiveCodeBench stores it; a passing sample took 0.25 s unless its note says something else."""
+    plain = [{"execution time": 0.25} if right else {"error_code": -2, "error_message": "Wrong"} for right in graded]
+    return {
+        "question_title": f"Question {number}",
+        "question_content": "Add the numbers.",
+        "platform": "atcoder",
+        "question_id": number,
+        "contest_id": "abc301",
+        "contest_date": "2024-01-02T00:00:00",
+        "starter_code": "",
+        "difficulty": "easy",
+        "output_list": [],
+        "code_list": list(codes) or [f"print({number!r}, {place})" for place in range(len(graded))],
+        "graded_list": list(graded),
+        "pass@1": sum(graded) / len(graded),
+        "metadata": [json.dumps(note) for note in (notes or plain)],
+    }
+
+
+def benchmark(name: str, *runs: Sequence[float], **metadata: Any) -> dict[str, Any]:
+    """A benchmark as pyperf stores it: a calibrating run, then processes with one warm-up twice as slow."""
+    measured = [
+        {"metadata": {"date": f"2026-01-0{n} 10:00:00", "mem_max_rss": 1000 * n}, "warmups": [[1, 2 * run[0]]]}
+        | {"values": list(run)}
+        for n, run in enumerate(runs, 1)
+    ]
+    return {"metadata": {"name": name, **metadata}, "runs": [{"warmups": [[1, 9.0], [2, 8.0]]}, *measured]}
+
+
+def suite(*benchmarks: Mapping[str, Any], **metadata: Any) -> dict[str, Any]:
+    """A file of pyperf."""
+    shared = {"hostname": "machine", "perf_version": "2.5.0", "unit": "second", **metadata}
+    return {"version": "1.0", "metadata": shared, "benchmarks": list(benchmarks)}
+
+
+def perf_task(costs: Sequence[float | None], failed: int, references: Sequence[tuple[float, float | None]]) -> Any:
+    """A task as EvalPerf stores it: samples with these instruction counts, failed ones, (share, count) of references.
+
+    Scored by looking every sample up among the references, from the fastest on.
+    """
+    samples: list[dict[str, Any]] = [
+        {"solution": f"def f(): return {n}", "pass": True, "matching_cluster_idx": None, "_num_cpu_instructions": cost}
+        for n, cost in enumerate(costs)
+    ]
+    samples = [{key: value for key, value in sample.items() if value is not None} for sample in samples]
+    for sample in samples:
+        cost = sample.get("_num_cpu_instructions")
+        matched = [
+            (share, 100 * (place + 1) / len(references))
+            for place, (share, count) in enumerate(references)
+            if cost is not None and count is not None and cost <= count
+        ]
+        sample["dps"], sample["dps_norm"] = matched[-1] if matched else (0.0, 0.0)
+    samples += [{"solution": f"def f(): {n}", "pass": False, "matching_cluster_idx": None} for n in range(failed)]
+    scored = [sample for sample in samples if "dps" in sample]
+    return {
+        "results": samples,
+        "ref": [
+            {"solution": f"def f(): pass  # {n}", "score": share, "_num_cpu_instructions": count}
+            for n, (share, count) in enumerate(references)
+        ],
+        "dps": sum(one["dps"] for one in scored) / len(scored) if scored else None,
+        "dps_norm": sum(one["dps_norm"] for one in scored) / len(scored) if scored else None,
+        "pass@1": 100 * len(costs) / len(samples),
+    }
+
+
+def contest(name: str, **changes: Any) -> dict[str, Any]:
+    """A row of Code Contests: one test of each kind, two right Python 3 programs, one wrong, one in C++."""
+    return {
+        "name": name,
+        "description": "Print the double.",
+        "public_tests": {"input": ["1\n"], "output": ["2\n"]},
+        "private_tests": {"input": ["2\n"], "output": ["4\n"]},
+        "generated_tests": {"input": ["3\n", "4\n"], "output": ["6\n", "8\n"]},
+        "source": 2,
+        "difficulty": 7,
+        "solutions": {"language": [3, 3, 2], "solution": ["print(2*int(input()))", "x=int(input());print(x+x)", "int"]},
+        "incorrect_solutions": {"language": [3], "solution": ["print(input())"]},
+        "cf_contest_id": 1575,
+        "cf_index": "A",
+        "time_limit": {"seconds": 2, "nanos": 500_000_000},
+        "input_file": "",
+        **changes,
+    }
+
+
+def new_ledger(folder: Path) -> Path:
+    """An empty ledger."""
+    well("ledger", "init", "--ledger", folder / "ledger")
+    return folder / "ledger"
+
+
+def imported(ledger: Path, form: str, *words: object) -> list[dict[str, Any]]:
+    """What `lap import FORM` says of each file."""
+    found: list[dict[str, Any]] = well("import", form, *words, "--ledger", ledger, "--json").json["imported"]
+    return found
+
+
+def outcomes(ledger: Path, campaign: str) -> dict[str, str]:
+    """Program name -> outcome, in a campaign."""
+    query = "SELECT p.name, e.outcome FROM execution e JOIN program p USING (program_id) WHERE e.campaign_id = '{}'"
+    return dict(sql(ledger, query.format(campaign)))

@@ -1,0 +1,168 @@
+"""LiveCodeBench's two gradings of one model: pass@1, every flip by question, and the times that both have.
+
+The files are third-party data beside the checkout, described in its README; the tests are skipped where they are not.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lap import sql, well
+from results_files import imported, new_ledger, question, write
+
+from ledger.errors import UserError
+from producers.results import livecodebench
+
+FILES = {"first": "o1-mini.2025-01-15_v5begin_90e7c3e.json", "second": "o1-mini.2025-01-17_a0c3146_final.json"}
+OUTCOMES = {-2: "wrong_answer", -3: "time_limit", -4: "run_time_error", -5: "sandbox_fault"}
+
+
+@pytest.fixture(scope="module")
+def gradings(real_data: Path) -> dict[str, dict[str, Any]]:
+    """Campaign -> question -> what the file says of it, read without our reader."""
+    found = {}
+    for campaign, name in FILES.items():
+        rows = json.loads((real_data / "livecodebench" / name).read_text())
+        found[campaign] = {row["question_id"]: row for row in rows}
+    return found
+
+
+@pytest.fixture(scope="module")
+def told(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A ledger with both gradings, and what the import said of each."""
+    place, said = new_ledger(tmp_path_factory.mktemp("livecodebench")), {}
+    for campaign, name in FILES.items():
+        file = real_data / "livecodebench" / name
+        words = ("--model", "o1-mini", "--campaign", campaign, "--license", "MIT")
+        (said[campaign],) = imported(place, "livecodebench", file, *words)
+    return place, said
+
+
+@pytest.fixture(scope="module")
+def ledger(told: tuple[Path, dict[str, Any]]) -> Path:
+    """The ledger alone."""
+    return told[0]
+
+
+@pytest.mark.realdata
+def test_pass_at_1_is_the_published_one(told: tuple[Path, dict[str, Any]], gradings: dict[str, Any]) -> None:
+    """68.18 % and 68.41 %, as the mean of the stored `pass@1` is; 7 of the 880 programs are new in the second."""
+    for campaign, due in (("first", 68.18), ("second", 68.41)):
+        figures = told[1][campaign]["figures"]
+        stored = [row["pass@1"] for row in gradings[campaign].values()]
+        assert figures["pass@1, %"] == pytest.approx(due, abs=0.005)
+        assert figures["pass@1, %"] == figures["pass@1 as stored, %"] == pytest.approx(100 * np.mean(stored))
+    assert [told[1][campaign]["programs"] for campaign in ("first", "second")] == [880, 7]
+
+
+@pytest.mark.realdata
+def test_replay_gives_the_same_and_says_what_a_fault_could_change(ledger: Path) -> None:
+    """The runner failed on one program itself: undecided; the share that surely passes is the published one."""
+    for campaign, passed in (("first", 600), ("second", 602)):
+        (row,) = well("replay", "--campaign", campaign, "--tau", 100, "--ledger", ledger, "--json").json["criteria"]
+        (estimate,) = row["estimates"]
+        assert (estimate["problems"], estimate["passed"], estimate["undecided"]) == (880, passed, 1)
+        assert estimate["value"] == pytest.approx(passed / 880)
+
+
+@pytest.mark.realdata
+def test_the_flips_between_the_gradings_are_exactly_these(ledger: Path, gradings: dict[str, Any]) -> None:
+    """By question, from the ledger and from the files alone; one of the four has another program too."""
+    one, other = gradings["first"], gradings["second"]
+    due = {
+        (q, one[q]["graded_list"][0], other[q]["graded_list"][0], one[q]["code_list"] == other[q]["code_list"])
+        for q in one
+        if one[q]["graded_list"] != other[q]["graded_list"]
+    }
+    assert {flip[0] for flip in due} == {"abc315_d", "abc364_a", "abc374_b", "arc185_e"}
+    query = """
+    WITH verdict AS (
+      SELECT e.campaign_id, b.slug, e.outcome = 'accepted' AS passed, p.source_blob FROM execution e
+      JOIN problem b USING (problem_id) JOIN program p ON p.program_id = e.program_id)
+    SELECT slug, a.passed, b.passed, a.source_blob = b.source_blob FROM verdict a JOIN verdict b USING (slug)
+    WHERE a.campaign_id = 'first' AND b.campaign_id = 'second' AND a.passed <> b.passed
+    """
+    assert {tuple(row) for row in sql(ledger, query)} == due
+
+
+@pytest.mark.realdata
+def test_identical_programs_are_one_program(ledger: Path, gradings: dict[str, Any]) -> None:
+    """873 of 880, by the files' own texts."""
+    one, other = gradings["first"], gradings["second"]
+    same = sum(one[q]["code_list"] == other[q]["code_list"] for q in one)
+    shared = "SELECT count(*) FROM (SELECT program_id FROM execution GROUP BY 1 HAVING count(DISTINCT campaign_id) = 2)"
+    assert sql(ledger, shared) == [[same]] == [[873]]
+
+
+@pytest.mark.realdata
+def test_the_times_of_both_gradings_lie_on_a_line(ledger: Path, gradings: dict[str, Any]) -> None:
+    """599 programs: slope 1.070, intercept 5.6 ms, R squared 0.987; from the files to the last nanosecond."""
+    query = """
+    SELECT b.slug, a.wall_ns, c.wall_ns FROM timing a JOIN timing c USING (program_id)
+    JOIN problem b ON b.problem_id = a.problem_id WHERE a.campaign_id = 'first' AND c.campaign_id = 'second'
+    """
+    pairs = {slug: (x, y) for slug, x, y in sql(ledger, query)}
+    due = {}
+    for name in gradings["first"]:
+        notes = [json.loads(gradings[campaign][name]["metadata"][0]) for campaign in FILES]
+        if all("execution time" in note for note in notes):
+            due[name] = tuple(round(note["execution time"] * 1e9) for note in notes)
+    assert pairs == due
+    assert len(pairs) == 599
+    x, y = np.array(list(pairs.values())).T / 1e9
+    slope, intercept = np.polyfit(x, y, 1)
+    assert slope == pytest.approx(1.070, abs=0.0005)
+    assert 1000 * intercept == pytest.approx(5.6, abs=0.05)
+    assert np.corrcoef(x, y)[0, 1] ** 2 == pytest.approx(0.987, abs=0.0005)
+
+
+@pytest.mark.realdata
+def test_every_outcome_is_that_of_the_code_table(ledger: Path, gradings: dict[str, Any]) -> None:
+    """Question by question, from the grades and the notes alone."""
+    for campaign, rows in gradings.items():
+        due = {}
+        for name, row in rows.items():
+            code = json.loads(row["metadata"][0]).get("error_code")
+            due[name] = "accepted" if row["graded_list"][0] else OUTCOMES[code]
+        query = "SELECT b.slug, e.outcome FROM execution e JOIN problem b USING (problem_id) WHERE e.campaign_id = '{}'"
+        assert dict(sql(ledger, query.format(campaign))) == due
+
+
+def test_what_a_question_says_is_kept(tmp_path: Path) -> None:
+    """Statement, title, difficulty, contest; sources by their text; a passing sample's time and no other's."""
+    ledger = new_ledger(tmp_path)
+    path = write(tmp_path / "m_eval_all.json", [question("abc301_a", True, False, codes=["print(1)", "print(2)"])])
+    imported(ledger, "livecodebench", path)
+    assert sql(ledger, "SELECT slug, name, source, tier, statement_blob IS NOT NULL FROM problem") == [
+        ["abc301_a", "Question abc301_a", "atcoder contest abc301, 2024-01-02T00:00:00", "easy", True]
+    ]
+    assert sql(ledger, "SELECT name, maker, label, source_bytes FROM program ORDER BY name") == [
+        ["m-0", "m", "", 8],
+        ["m-1", "m", "", 8],
+    ]
+    assert sql(ledger, "SELECT wall_ns FROM timing") == [[250_000_000]]
+
+
+def test_gradings_without_notes_are_read(tmp_path: Path) -> None:
+    """Older files have none: a failure is then a wrong answer, and nothing has a time."""
+    old = {key: value for key, value in question("1", True, False).items() if key != "metadata"}
+    results = livecodebench.read(write(tmp_path / "m_eval_all.json", [old]))
+    runs = [program.runs[0] for program in results.problems[0].programs]
+    assert [(run.outcome, run.repetitions) for run in runs] == [("accepted", ()), ("wrong_answer", ())]
+
+
+def test_what_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    """One program, grade and note a sample; every question once; a code that is known."""
+    cases = {
+        "1 programs, 2 grades and 2 notes": [question("1", True, False, codes=["print()"])],
+        "question 2 .*the question appears twice": [question("1", True), question("1", False)],
+        "error code 7 is not known": [question("1", False, notes=[{"error_code": 7}])],
+        "'error_code' is 'x'": [question("1", False, notes=[{"error_code": "x"}])],
+        "no list of questions": {"a": 1},
+        "broken JSON": [question("1", True) | {"metadata": ["{"]}],
+    }
+    for reason, value in cases.items():
+        with pytest.raises(UserError, match=reason):
+            livecodebench.read(write(tmp_path / "m_eval_all.json", value))

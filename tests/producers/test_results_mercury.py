@@ -1,0 +1,159 @@
+"""Mercury's real sessions through the real path, and the calibration of one onto another that does harm.
+
+The files are third-party data beside the checkout, described in its README; the tests are skipped where they are not.
+"""
+
+import json
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lap import lap, sql, well
+from results_files import imported, mercury_sample, mercury_session, new_ledger, write
+
+from ledger.errors import UserError
+from producers.results import mercury
+
+GPT_35, GPT_4 = "gpt-3.5-turbo-1106_eval.json", "gpt-4-1106-preview_eval.json"
+OUTCOMES = {
+    "passed": "accepted",
+    "failed@cases": "wrong_answer",
+    "failed@load": "run_time_error",
+    "failed@eval": "run_time_error",
+}
+
+
+@pytest.fixture(scope="module")
+def sessions(real_data: Path) -> dict[str, Any]:
+    """The two sessions as JSON, by file."""
+    return {name: json.loads((real_data / "mercury" / name).read_text()) for name in (GPT_35, GPT_4)}
+
+
+@pytest.fixture(scope="module")
+def ledger(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger with the two sessions as campaigns `old` and `new`."""
+    place = new_ledger(tmp_path_factory.mktemp("mercury"))
+    for name, campaign in ((GPT_35, "old"), (GPT_4, "new")):
+        imported(place, "mercury", real_data / "mercury" / name, "--campaign", campaign)
+    return place
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("campaign", "name"), [("old", GPT_35), ("new", GPT_4)])
+def test_every_sample_and_reference_is_there(sessions: dict[str, Any], ledger: Path, campaign: str, name: str) -> None:
+    """Verdicts and durations to the nanosecond, problem by problem; where no case was run, no duration."""
+    due: Counter[tuple[str, str, str, int | None]] = Counter()
+    for slug, samples in sessions[name].items():
+        for sample in samples:
+            status = sample.get("status") or sample["result"]
+            ran = status["result"] in ("passed", "failed@cases")
+            ns = round(status["runtime"] * 1e9) if ran else None
+            due[slug, name.removesuffix("_eval.json"), OUTCOMES[status["result"]], ns] += 1
+        for seconds in samples[0]["runtimes"]:
+            due[slug, "human", "accepted", round(seconds * 1e9)] += 1
+    rows = sql(
+        ledger,
+        "SELECT b.slug, p.maker, e.outcome, t.wall_ns FROM execution e JOIN program p USING (program_id)"
+        " JOIN problem b ON b.problem_id = e.problem_id"
+        f" LEFT JOIN timing t ON t.attempt_id = e.attempt_id WHERE e.campaign_id = '{campaign}'",
+    )
+    assert Counter(map(tuple, rows)) == due
+
+
+@pytest.mark.realdata
+def test_the_figures_are_the_published_ones(real_data: Path, tmp_path: Path) -> None:
+    """Pass, stored score, clamped score, and the formula that gives every stored score."""
+    (told,) = imported(new_ledger(tmp_path), "mercury", real_data / "mercury" / "CodeLlama-13b-Instruct-hf_eval.json")
+    figures = told["figures"]
+    assert figures["pass, %"] == pytest.approx(40.23, abs=0.005)
+    assert figures["Beyond as stored, %"] == pytest.approx(30.91, abs=0.005)
+    assert figures["Beyond C, %"] == pytest.approx(31.35, abs=0.005)
+    assert figures["formula of the stored"] == "A"
+
+
+@pytest.mark.realdata
+def test_scores_follow_from_the_ledger_alone(sessions: dict[str, Any], ledger: Path) -> None:
+    """Formula B in SQL over the stored durations gives the file's mean, but for the rounding to nanoseconds."""
+    query = """
+    WITH cell AS (
+      SELECT e.problem_id, p.maker, e.outcome, t.wall_ns FROM execution e JOIN program p USING (program_id)
+      LEFT JOIN timing t ON t.attempt_id = e.attempt_id WHERE e.campaign_id = 'new'),
+    pool AS (SELECT problem_id, min(wall_ns) AS low, max(wall_ns) AS high FROM cell WHERE maker = 'human' GROUP BY 1)
+    SELECT avg(CASE WHEN outcome = 'accepted' THEN greatest((high - wall_ns) / (high - low), 0) ELSE 0 END), count(*)
+    FROM cell JOIN pool USING (problem_id) WHERE maker <> 'human'
+    """
+    ((mean, samples),) = sql(ledger, query)
+    stored = [sample["beyond_p"] for samples in sessions[GPT_4].values() for sample in samples]
+    assert samples == len(stored) == 256
+    assert mean == pytest.approx(statistics.fmean(stored), abs=1e-6)
+
+
+@pytest.mark.realdata
+def test_the_harmful_calibration_is_refused(ledger: Path) -> None:
+    """Its R squared out of fold is 0.98, and it would move references further than no map at all; none may be used."""
+    told = well("calibrate", "--from", "old", "--to", "new", "--ledger", ledger, "--json").json
+    (affine,) = told["tried"]
+    assert affine["r2"] == pytest.approx(0.98, abs=0.005)
+    assert affine["a"] == pytest.approx(1.9, abs=0.05)
+    assert affine["refused"]
+    assert affine["error_map"] > affine["error_none"]
+    assert affine["points_map"] > affine["points_none"] > 20
+    assert sql(ledger, "SELECT count(*) FROM calibration WHERE refused <> ''") == [[1]]
+    done = lap("replay", "--campaign", "new", "--tau", 30, "--calibration", "affine", "--ledger", ledger)
+    assert (done.code, "no usable calibration into campaign 'new'" in done.err) == (2, True)
+
+
+def percentile(duration: float, pool: list[float]) -> float:
+    """The tie-averaged percentile rank, counted one by one."""
+    return 50 * sum((ref < duration) + (ref <= duration) for ref in pool) / len(pool)
+
+
+@pytest.mark.realdata
+def test_the_refused_map_does_the_harm_that_is_published(ledger: Path) -> None:
+    """Judged on the other session's references programs move by 20 points, on the mapped ones by 27."""
+    fit = well("calibrate", "--from", "old", "--to", "new", "--ledger", ledger, "--json").json["tried"][0]
+    query = """
+    SELECT t.problem_id, t.campaign_id, p.maker = 'human', list(t.wall_ns) FROM timing t
+    JOIN program p USING (program_id) WHERE t.outcome = 'accepted' GROUP BY ALL
+    """
+    walls = {tuple(key): durations for *key, durations in sql(ledger, query)}
+    moved: dict[str, list[float]] = {"unmapped": [], "mapped": []}
+    for problem, campaign, human in walls:
+        if campaign == "new" and not human:
+            (mine,) = walls[problem, "new", False]
+            own = percentile(mine, walls[problem, "new", True])
+            other = walls[problem, "old", True]
+            mapped = [fit["a"] * ns + fit["b_ns"] for ns in other]
+            moved["unmapped"].append(abs(own - percentile(mine, other)))
+            moved["mapped"].append(abs(own - percentile(mine, mapped)))
+    assert len(moved["mapped"]) == 205
+    assert statistics.fmean(moved["unmapped"]) == pytest.approx(20.1, abs=0.1)
+    assert statistics.fmean(moved["mapped"]) == pytest.approx(27.2, abs=0.1)
+
+
+def test_a_session_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    """One set of reference times a problem, one index a sample, a verdict that is known, a spread to score by."""
+    cases = {
+        "differ from those of sample 1": [mercury_sample(), mercury_sample(index=1, runtimes=(0.2, 0.5))],
+        "its 'index' was used before": [mercury_sample(), mercury_sample()],
+        "expected one of passed, failed@cases": [mercury_sample("perhaps")],
+        "no spread": [mercury_sample() | {"runtimes": [0.2, 0.2]}],
+        "expected at least one sample": [],
+    }
+    for reason, samples in cases.items():
+        path = write(tmp_path / "m_eval.json", mercury_session(two_sum=samples))
+        with pytest.raises(UserError, match=reason):
+            mercury.read(path)
+    with pytest.raises(UserError, match="holds no problem"):
+        mercury.read(write(tmp_path / "m_eval.json", {}))
+
+
+def test_both_names_of_the_verdict_are_read(tmp_path: Path) -> None:
+    """The field is `status` in some files and `result` in others."""
+    sample = mercury_sample()
+    sample["result"] = sample.pop("status")
+    path = write(tmp_path / "m_eval.json", mercury_session(two_sum=[sample]))
+    assert mercury.read(path).figures["formula of the stored"] == "A"  # a lead below one second: A and B agree
+    assert mercury.read(path, "a model").problems[0].programs[0].maker == "a model"

@@ -1,0 +1,234 @@
+"""EvalPerf, Code Contests and ICPC packages: small files made by hand in the published formats, on the real path.
+
+No real file of the first two was at hand: what is checked is that we read what the tool's own code writes.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from lap import lap, sql, well
+from packages import make_package
+from results_files import contest, imported, new_ledger, perf_task, write
+
+from ledger.errors import UserError
+from producers.results import code_contests, evalperf
+
+REFERENCES = [(40.0, 100.0), (70.0, 80.0), (90.0, 40.0), (100.0, 10.0)]
+PROGRAMS = "SELECT name, maker, label, language, source_bytes > 0 FROM program ORDER BY 1, 2"
+
+
+def perf_file(folder: Path, **tasks: Any) -> Path:
+    """A finished file of EvalPerf."""
+    said = {"date": "2026-01-01 10:00", "n_samples": 4, "temperature": 1.0, "min_correct": 2}
+    named = {name.replace("_", "/"): task for name, task in tasks.items()}
+    return write(folder / "m_evalperf_results.json", {**said, "eval": named})
+
+
+def test_evalperf_scores_are_those_that_the_file_stores(tmp_path: Path) -> None:
+    """DPS and DPS_norm of a task with enough correct samples; a task with too few has none, and pass@1 takes both."""
+    tasks = {"HumanEval_1": perf_task([5.0, 50.0, 99.0], 1, REFERENCES)}
+    few = {**perf_task([1.0], 3, [(100.0, None)]), "dps": None, "dps_norm": None}
+    for sample in few["results"]:
+        for key in ("dps", "dps_norm", "_num_cpu_instructions"):
+            sample.pop(key, None)
+    results = evalperf.read(perf_file(tmp_path, **tasks, Mbpp_2=few))
+    assert results.figures["DPS"] == results.figures["DPS as stored"] == pytest.approx((100 + 70 + 40) / 3)
+    assert results.figures["DPS_norm"] == pytest.approx((100 + 50 + 25) / 3)
+    assert results.figures["pass@1, %"] == pytest.approx((75 + 25) / 2)
+    assert results.figures["tasks scored"] == 1
+
+
+def test_evalperf_counts_instructions_and_no_time(tmp_path: Path) -> None:
+    """Two tests a task; a sample that failed has no performance run, a reference without a count none at all."""
+    ledger = new_ledger(tmp_path)
+    references = [(40.0, None), *REFERENCES[1:]]
+    (told,) = imported(ledger, "evalperf", perf_file(tmp_path, HumanEval_1=perf_task([5.0, 50.4, None], 1, references)))
+    rows = sql(
+        ledger,
+        "SELECT p.name, split_part(e.test_id, '/', 2), e.outcome, t.instructions, t.wall_ns FROM execution e"
+        " JOIN program p USING (program_id) LEFT JOIN timing t ON t.attempt_id = e.attempt_id",
+    )
+    runs = [(name, test, outcome, count) for name, test, outcome, count, _ in rows]
+    assert all(row[4] is None for row in rows)
+    assert sorted(runs, key=str) == sorted(
+        [
+            *[("m-0", "correctness", "accepted", None)] * 3,
+            ("m-0", "correctness", "wrong_answer", None),
+            ("m-0", "performance", "accepted", 5),
+            ("m-0", "performance", "accepted", 50),
+            ("m-0", "performance", "time_limit", None),
+            ("reference-001", "performance", "accepted", 80),
+            ("reference-002", "performance", "accepted", 40),
+            ("reference-003", "performance", "accepted", 10),
+        ],
+        key=str,
+    )
+    kinds = "SELECT split_part(test_id, '/', 2), correctness, optimization FROM test ORDER BY 1"
+    assert sql(ledger, kinds) == [["correctness", True, False], ["performance", False, True]]
+    assert sql(ledger, "SELECT slug, name FROM problem") == [["HumanEval-1", "HumanEval/1"]]
+    ((said,),) = sql(ledger, "SELECT said FROM imported")
+    assert json.loads(said)["n_samples"] == 4
+    assert json.loads(said)["cumulative shares of the references, slow to fast, %"] == {
+        "HumanEval/1": [40, 70, 90, 100]
+    }
+    assert told["executions"] == 10
+    assert well("verify", "--ledger", ledger, "--json").json["problems"] == []
+
+
+def test_evalperf_names_follow_from_the_text_not_from_the_order(tmp_path: Path) -> None:
+    """Its samples come in the order in which they ended: equal texts are told apart by number, others by their text."""
+    task = perf_task([1.0, 2.0], 0, REFERENCES)
+    task["results"].append(dict(task["results"][0]))
+    one = evalperf.read(write(tmp_path / "m.json", {"a": task}))
+    task["results"].reverse()
+    other = evalperf.read(write(tmp_path / "m.json", {"a": task}))
+    names = [{program.id_in("p") for program in results.problems[0].programs} for results in (one, other)]
+    assert names[0] == names[1]
+    assert len(names[0]) == 3 + len(REFERENCES)
+
+
+def as_lines(path: Path, *rows: Any) -> Path:
+    """A file of JSON Lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def as_parquet(path: Path, *rows: Any) -> Path:
+    """The same rows as Parquet."""
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+    return path
+
+
+WRITERS = {"jsonl": as_lines, "parquet": as_parquet}
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_code_contests_become_problems_that_can_be_run(tmp_path: Path, form: str) -> None:
+    """Tests by kind, Python 3 programs alone, limits, contest and level; then `lap run` gives their verdicts."""
+    ledger = new_ledger(tmp_path)
+    path = WRITERS[form](tmp_path / f"test.{form}", contest("1575_A. Doubles"))
+    (told,) = imported(ledger, "code-contests", path, "--license", "CC BY 4.0")
+    assert (told["problems"], told["programs"], told["figures"]) == (1, 3, {"records": 1, "new tests": 4})
+    assert told["left_out"] == ["1575_A. Doubles: 1 programs accepted in CPP"]
+    columns = "slug, name, source, license, tier, time_limit_ns, importer"
+    assert sql(ledger, f"SELECT {columns} FROM problem") == [
+        [
+            "1575_A.-Doubles",
+            "1575_A. Doubles",
+            "CODEFORCES, contest 1575, problem A",
+            "CC BY 4.0",
+            "A",
+            2_500_000_000,
+            "code-contests 1",
+        ]
+    ]
+    tests = (
+        "SELECT split_part(test_id, '/', 2), \"group\", original, correctness, optimization FROM test ORDER BY test_id"
+    )
+    assert sql(ledger, tests) == [
+        ["generated", "generated", False, True, True],
+        ["generated", "generated", False, True, True],
+        ["private", "private", True, True, True],
+        ["sample", "sample", True, True, False],
+    ]
+    assert sql(ledger, PROGRAMS) == [
+        ["accepted.py", "human", "accepted", "python3", True],
+        ["accepted.py", "human", "accepted", "python3", True],
+        ["incorrect.py", "human", "incorrect", "python3", True],
+    ]
+    well("run", "--limit", 10, "--slots", 2, "--ledger", ledger)
+    outcome = (
+        "SELECT p.label, e.outcome, count(*) FROM execution e JOIN program p USING (program_id) GROUP BY ALL ORDER BY 1"
+    )
+    assert sql(ledger, outcome) == [["accepted", "accepted", 8], ["incorrect", "wrong_answer", 4]]
+
+
+def test_code_contests_go_on_where_they_stopped(tmp_path: Path) -> None:
+    """A broken row ends the import; what came before is held, and the mended file adds the rest alone."""
+    ledger = new_ledger(tmp_path)
+    path = as_lines(tmp_path / "test.jsonl", contest("a"), contest("b", source=99))
+    done = lap("import", "code-contests", path, "--ledger", ledger)
+    assert done.code == 2
+    assert "'test.jsonl', row 2: 'source' is '99', expected 0 to 6 or a name" in done.err
+    assert sql(ledger, "SELECT slug FROM problem") == [["a"]]
+    assert sql(ledger, "SELECT count(*) FROM imported") == [[0]]
+    as_lines(path, contest("a"), contest("b"))
+    (told,) = imported(ledger, "code-contests", path)
+    assert (told["problems"], told["programs"]) == (1, 3)
+    (told,) = imported(ledger, "code-contests", path)
+    assert (told["held"], told["problems"]) == (True, 0)
+    assert sql(ledger, "SELECT records, campaign_id FROM imported") == [[2, None]]
+
+
+def test_what_cannot_be_run_is_left_out_and_named(tmp_path: Path) -> None:
+    """Problems that read files, have no tests or no Python 3 program; programs told twice or with a NUL byte."""
+    twice = {"language": ["PYTHON3"] * 3, "solution": ["print(1)", "print(1)", "a\0"]}
+    rows = [
+        contest("file", input_file="in.txt"),
+        contest("untested", public_tests=None, private_tests=None, generated_tests=None),
+        contest("other", solutions={"language": [2], "solution": ["int"]}, incorrect_solutions=None),
+        contest(
+            "twice", solutions=twice, incorrect_solutions=None, time_limit=None, difficulty=0, source=0, cf_index=""
+        ),
+    ]
+    found = list(code_contests.rows(as_lines(tmp_path / "test.jsonl", *rows)))
+    assert [row.reason for row in found[:3]] == [
+        "file: reads a file instead of standard input",
+        "untested: no test",
+        "other: no Python 3 program",
+    ]
+    package = found[3].package
+    assert package is not None
+    assert (package.time_limit_ns, package.tier, package.source, len(package.programs)) == (
+        None,
+        None,
+        "contest 1575",
+        1,
+    )
+    reasons = {one.reason for one in package.left_out}
+    assert reasons == {"1 programs accepted, told before", "1 programs accepted with a NUL byte"}
+
+
+def test_broken_code_contests_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists that do not match, a foreign Parquet file, a torn one, one whose rows would fill the memory."""
+    uneven = contest("a", public_tests={"input": ["1"], "output": []})
+    with pytest.raises(UserError, match="row 1, 'public_tests': 1 of 'input' and 0 of 'output'"):
+        list(code_contests.rows(as_lines(tmp_path / "a.jsonl", uneven)))
+    uneven = contest("a", solutions={"language": [3], "solution": []})
+    with pytest.raises(UserError, match="1 languages and 0 programs"):
+        list(code_contests.rows(as_lines(tmp_path / "a.jsonl", uneven)))
+    foreign = as_parquet(tmp_path / "a.parquet", {"x": 1})
+    with pytest.raises(UserError, match="has no column 'generated_tests'"):
+        list(code_contests.rows(foreign))
+    torn = tmp_path / "torn.parquet"
+    torn.write_bytes(foreign.read_bytes()[:-20])
+    with pytest.raises(UserError, match="no readable Parquet"):
+        list(code_contests.rows(torn))
+    monkeypatch.setattr(code_contests, "MAX_GROUP_BYTES", 10)
+    with pytest.raises(UserError, match="smaller row groups"):
+        list(code_contests.rows(as_parquet(tmp_path / "a.parquet", contest("a"))))
+
+
+def test_icpc_packages_come_in_one_way_under_two_names(tmp_path: Path) -> None:
+    """What `lap import icpc` brought, `lap corpus import` holds already."""
+    ledger, package = new_ledger(tmp_path), make_package(tmp_path / "sums")
+    first = well("import", "icpc", package, "--ledger", ledger, "--json").json["imported"]
+    again = well("corpus", "import", package, "--ledger", ledger, "--json").json["imported"]
+    counts = [{name: row[0][name] for name in ("new problems", "new tests", "new programs")} for row in (first, again)]
+    assert counts == [
+        {"new problems": 1, "new tests": 5, "new programs": 5},
+        {"new problems": 0, "new tests": 0, "new programs": 0},
+    ]
+
+
+@pytest.mark.realdata
+def test_the_real_packages_are_taken(real_data: Path, tmp_path: Path) -> None:
+    """Six contest problems; the verdicts of their programs are another test's."""
+    ledger = new_ledger(tmp_path)
+    rows = well("import", "icpc", real_data / "icpc", "--ledger", ledger, "--json").json["imported"]
+    assert len(rows) == 6
+    assert sum(row["new tests"] for row in rows) == sql(ledger, "SELECT count(*) FROM test")[0][0] == 513
