@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import duckdb
 import json_events
+from figures import Row, row, say, text, timed
 from peaks import peak_mb, reset_peak
 from sqlalchemy import text as statement
 from stages import lines, stages
@@ -42,29 +43,6 @@ BATCH = 64_000
 
 LONG_TAIL = 256
 """Frames in the tail that are worth a segment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One figure. `ratio` is how many times better than the baseline it is, `reach` what it is meant to be."""
-
-    name: str
-    value: float
-    unit: str
-    baseline: float | None = None
-    ratio: float | None = None
-    reach: float | None = None
-    reached: bool | None = None
-
-
-def row(
-    name: str, value: float, unit: str = "events/s", *, baseline: float | None = None, reach: float | None = None
-) -> Row:
-    """A figure beside its baseline; of seconds and MB less is better, of events a second more."""
-    more = unit == "events/s"
-    ratio = None if baseline is None else value / baseline if more else baseline / value
-    reached = None if reach is None else value >= reach if more else value <= reach
-    return Row(name, value, unit, baseline, ratio, reach, reached)
 
 
 @dataclass(slots=True)
@@ -90,25 +68,6 @@ class Bench:
         if self.only in made.name:
             self.rows.append(made)
             say(text(made))
-
-
-def say(words: str) -> None:
-    """Talk goes to stderr."""
-    print(words, file=sys.stderr, flush=True)
-
-
-def text(made: Row) -> str:
-    """A figure in a line."""
-    beside = "" if made.baseline is None else f"  baseline {made.baseline:12,.2f}  x {made.ratio:8.1f}"
-    aim = "" if made.reach is None else f"  reach {made.reach:12,.0f} {'reached' if made.reached else 'missed'}"
-    return f"{made.name:44} {made.value:14,.2f} {made.unit:8}{beside}{aim}"
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def produce(stream: Stream, events: int, frame_rows: int, epoch: str) -> float:

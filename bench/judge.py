@@ -4,6 +4,10 @@
 run in the same process on the same synthetic measurements. Not a test: no figure here can fail the gate.
 """
 
+import sys
+
+sys.path.append(sys.path.pop(0))  # the room `replay` before the script of that name
+
 import argparse
 import json
 import time

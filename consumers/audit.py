@@ -22,7 +22,7 @@ from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.gates import Verdicts, judge
 from replay.measurements import Outcome, ProblemMeasurements, durations
-from replay.shell import KERNEL, Calibration, Snapshot, load, pooled, rewards
+from replay.shell import KERNEL, Calibration, Snapshot, load, prepared, rewards
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def trace(ledger: Ledger, questions: Questions, prefix: str) -> Trace:
     try:
         weighed = _weigh(then, row, criterion_of(questions, row["criterion_hash"]))
         m = _problem_of(weighed.snapshot, row)
-        full = pooled(m, weighed.calibration)
+        full = prepared(weighed.snapshot, m, weighed.criterion, weighed.calibration)
         verdicts = judge(full, weighed.criterion)
         other = row["kernel"] != KERNEL
         again = None if other else weighed.rewards.get(row["program_id"])

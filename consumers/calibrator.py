@@ -1,8 +1,8 @@
 """Fits the map of one campaign's stored reference durations into another campaign's state, and keeps it as a fact."""
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ledger.digests import sha256_words
@@ -11,9 +11,27 @@ from ledger.events import CalibrationFitted
 from ledger.questions import CAMPAIGNS, Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
-from replay.calibration import AffineFit, fit_affine
+from replay.calibration import Fit, best, fit_kinds
 from replay.criteria import Criterion
 from replay.shell import KERNEL, Calibration, Snapshot, load, references_digest
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationOrder:
+    """Which maps to fit: under which criterion, of which campaign's stored durations, into which campaign's state."""
+
+    criterion: Criterion
+    source: str
+    target: str
+    kinds: tuple[str, ...] = ("affine",)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What came of one order: every kind that was tried, none appended, and the one that is kept."""
+
+    tried: tuple[CalibrationFitted, ...]
+    kept: CalibrationFitted
 
 
 def calibrate(
@@ -24,25 +42,40 @@ def calibrate(
     source: str,
     target: str,
     told: Collection[str] = (),
+    kinds: Sequence[str] = ("affine",),
 ) -> CalibrationFitted:
-    """The fit of `source` into `target`, appended unless the ledger holds it: then the one that is held.
+    """The fit of `source` into `target` that `calibrate_kinds` keeps."""
+    order = CalibrationOrder(criterion, source, target, tuple(kinds))
+    return calibrate_kinds(ledger, producer, order, told=told).kept
 
-    An id in `told` was appended before. UserError when the worker classes differ, or while a work of either campaign
-    has no accepted outcome.
+
+def calibrate_kinds(
+    ledger: Ledger,
+    producer: Producer,
+    order: CalibrationOrder,
+    *,
+    told: Collection[str] = (),
+    heard: Callable[[str], None] = lambda _kind: None,
+) -> Calibrated:
+    """Every kind that is ordered, and one of them appended unless the ledger holds it: then the one that is held.
+
+    The best of the usable ones is kept; where all are refused the best of these, so that the refusal can be seen. An id
+    in `told` was appended before; `heard` is told each kind when it is fitted. UserError when the worker classes
+    differ, or while a work of either campaign has no accepted outcome.
     """
     questions = Questions(ledger)
     try:
-        _check_complete(questions, source, target)
-        stored, fresh = load(questions, source), load(questions, target)
-        fitted = _event(stored, fresh, criterion)
-        held = questions.rows("SELECT * FROM calibration WHERE calibration_id = $id", id=fitted.calibration_id)
+        _check_complete(questions, order.source, order.target)
+        stored, fresh = load(questions, order.source), load(questions, order.target)
+        tried, chosen = _events(stored, fresh, order, heard)
+        held = questions.rows("SELECT * FROM calibration WHERE calibration_id = $id", id=chosen.calibration_id)
     finally:
         questions.close()
     if held:
-        return CalibrationFitted(**held[0])
-    if fitted.calibration_id not in told:
-        producer.append([fitted])
-    return fitted
+        return Calibrated(tried, CalibrationFitted(**held[0]))
+    if chosen.calibration_id not in told:
+        producer.append([chosen])
+    return Calibrated(tried, chosen)
 
 
 def _check_complete(questions: Questions, *campaigns: str) -> None:
@@ -59,14 +92,15 @@ def find_calibration(
 ) -> Calibration | None:
     """The calibration that a criterion asks for, as it was stored; None when it asks for none.
 
-    Of several usable fits from one source the last admitted counts. UserError when there is none, or when the sources
-    differ and none is named: programs of two campaigns meet only through a named one.
+    Of several usable fits of its kind from one source the last admitted counts. UserError when there is none, or when
+    the sources differ and none is named: programs of two campaigns meet only through a named one.
     """
     if criterion.calibration == "none":
         return None
     rows = questions.rows(
         _FITS,
         target=target,
+        kind=criterion.calibration,
         clock=criterion.clock,
         estimator=criterion.estimator,
         startup=criterion.startup,
@@ -77,7 +111,7 @@ def find_calibration(
         reason = f"; the stored fit was refused: {asked[-1]['refused']}" if asked else ""
         raise UserError(
             f"no usable calibration into campaign {target!r}{reason}; "
-            f"fit one with `lap calibrate --from ID --to {target}`"
+            f"fit one with `lap calibrate --from ID --to {target} --kind {criterion.calibration}`"
         )
     if len(usable) > 1:
         sources = ", ".join(sorted(usable))
@@ -90,7 +124,7 @@ def find_calibration(
 
 _FITS = """
 SELECT calibration_id, source_campaign, refused FROM calibration_fitted
-WHERE target_campaign = $target AND clock = $clock AND estimator = $estimator AND startup = $startup
+WHERE target_campaign = $target AND kind = $kind AND clock = $clock AND estimator = $estimator AND startup = $startup
 QUALIFY row_number() OVER (PARTITION BY calibration_id ORDER BY _admission, _row) = 1 ORDER BY _admission, _row
 """
 """Fits into a target in the order of their admission; all of them lie on the one partition of their stream."""
@@ -106,16 +140,17 @@ def stored_calibration(questions: Questions, calibration_id: str) -> Calibration
     return Calibration(calibration_id, _fit(rows[0]), load(questions, rows[0]["source_campaign"]))
 
 
-def _fit(row: Mapping[str, Any]) -> AffineFit:
+def _fit(row: Mapping[str, Any]) -> Fit:
     def number(name: str) -> float:
         return math.nan if row[name] is None else float(row[name])
 
-    return AffineFit(
+    return Fit(
         a=row["a"],
         b_ns=row["b_ns"],
         pairs=row["pairs"],
         problems=row["problems"],
         r2=number("r2"),
+        r2_unmapped=number("r2_none"),
         error=number("error_map"),
         error_unmapped=number("error_none"),
         shift_points=number("points_map"),
@@ -126,32 +161,38 @@ def _fit(row: Mapping[str, Any]) -> AffineFit:
         estimator=row["estimator"],
         startup=row["startup"],
         refused=row["refused"],
+        kind=row["kind"],
+        power=row["power"],
+        low_ns=row["low_ns"],
+        high_ns=row["high_ns"],
+        moved=row["moved"],
+        outside=row["outside"],
     )
 
 
-def _event(stored: Snapshot, fresh: Snapshot, criterion: Criterion) -> CalibrationFitted:
+def _events(
+    stored: Snapshot, fresh: Snapshot, order: CalibrationOrder, heard: Callable[[str], None]
+) -> tuple[tuple[CalibrationFitted, ...], CalibrationFitted]:
+    """(an event for every kind, the one to keep)."""
     if stored.campaign["service"] != fresh.campaign["service"]:
         raise UserError(f"campaigns {stored.name!r} and {fresh.name!r} ran on different services; re-run on one")
-    fit = fit_affine(stored.problems, fresh.problems, criterion)
+    fits = fit_kinds(stored.problems, fresh.problems, order.criterion, order.kinds, heard=heard)
     evidence = sha256_words("pairs", references_digest(stored), references_digest(fresh))
-    words = ("calibration", "affine", stored.name, fresh.name, criterion.clock, criterion.estimator, criterion.startup)
-    return replace(
-        _plain(fit, stored, fresh, criterion),
-        calibration_id=sha256_words(*words, evidence, KERNEL),
-        evidence_digest=evidence,
-    )
+    events = tuple(_event(fit, stored, fresh, evidence) for fit in fits)
+    return events, events[fits.index(best(fits))]
 
 
-def _plain(fit: AffineFit, stored: Snapshot, fresh: Snapshot, criterion: Criterion) -> CalibrationFitted:
+def _event(fit: Fit, stored: Snapshot, fresh: Snapshot, evidence: str) -> CalibrationFitted:
+    names = (stored.name, fresh.name, fit.clock, fit.estimator, fit.startup)
     return CalibrationFitted(
-        calibration_id="",
-        kind="affine",
+        calibration_id=sha256_words("calibration", 2, fit.kind, *names, evidence, KERNEL),
+        kind=fit.kind,
         source_campaign=stored.name,
         target_campaign=fresh.name,
         service=str(fresh.campaign["service"]),
-        clock=criterion.clock,
-        estimator=criterion.estimator,
-        startup=criterion.startup,
+        clock=fit.clock,
+        estimator=fit.estimator,
+        startup=fit.startup,
         a=fit.a,
         b_ns=fit.b_ns,
         pairs=fit.pairs,
@@ -164,9 +205,15 @@ def _plain(fit: AffineFit, stored: Snapshot, fresh: Snapshot, criterion: Criteri
         spearman_before=_known(fit.spearman_before),
         spearman_after=_known(fit.spearman_after),
         refused=fit.refused,
-        evidence_digest="",
+        evidence_digest=evidence,
         kernel=KERNEL,
         cut=fresh.cut,
+        power=fit.power,
+        low_ns=fit.low_ns,
+        high_ns=fit.high_ns,
+        moved=fit.moved,
+        outside=fit.outside,
+        r2_none=_known(fit.r2_unmapped),
     )
 
 

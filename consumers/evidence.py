@@ -105,7 +105,7 @@ def _digest(evidence: Evidence) -> str:
     """The digest of the evidence as the kernel of this release makes it (`replay.shell.evidence`)."""
     tests = (f"{int(o)}{int(c)}{int(r)} {test}" for test, o, c, r in evidence.tests)
     rows = [
-        sha256_words(program, str(source), *(word for cell in cells for word in cell))
+        sha256_words(program, source or "", *(word for cell in cells for word in cell))
         for program, source, *cells in evidence.programs
     ]
     return sha256_words("evidence", evidence.problem, sha256_words(*tests), len(rows) - 1, *rows)

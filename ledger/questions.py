@@ -40,23 +40,9 @@ OUTCOMES = """
 SELECT program_id, test_id, outcome, detail, attempt_id, timings_digest
 FROM execution WHERE accepted AND campaign_id = $campaign ORDER BY program_id, test_id
 """
-CELLS = """
-WITH p AS (SELECT program_id, (row_number() OVER (PARTITION BY problem_id ORDER BY program_id) - 1)::INT AS p
-           FROM program WHERE list_contains($programs, program_id)),
-     t AS (SELECT test_id,
-             (row_number() OVER (PARTITION BY problem_id ORDER BY ordinal, test_id) - 1)::INT AS t FROM test)
-SELECT e.problem_id, p.p, t.t, e.outcome, e.attempt_id, e.timings_digest
-FROM execution e JOIN p USING (program_id) JOIN t USING (test_id)
-WHERE e.accepted AND e.campaign_id = $campaign ORDER BY e.problem_id, p.p, t.t
-"""
-REPETITIONS = """
-SELECT attempt_id, wall_ns, user_ns + system_ns AS cpu_ns, peak_memory_bytes, startup_ns, hard_limit_ns,
-  (row_number() OVER (PARTITION BY attempt_id ORDER BY repetition) - 1)::INT AS r
-FROM timing WHERE accepted AND NOT warmup AND campaign_id = $campaign
-"""
 DURATIONS = """
 SELECT program_id, test_id, median(wall_ns)::BIGINT AS wall_ns
-FROM timing WHERE NOT warmup AND accepted GROUP BY program_id, test_id
+FROM timing WHERE NOT warmup AND accepted AND wall_ns IS NOT NULL GROUP BY program_id, test_id
 """
 ATTEMPT_TIMINGS = """
 SELECT * FROM timing WHERE campaign_id = $campaign AND program_id = $program ORDER BY test_id, attempt_id, repetition

@@ -91,6 +91,7 @@ VIEWS: tuple[View, ...] = (
     _first("reward", "reward.assigned", "reward_id", "assigned rewards"),
     View("verdict", "rewards with the program's maker, label and file name", _VERDICT, ("reward", "program")),
     _first("replay", "replay.completed", "replay_id", "named replays"),
+    _first("imported", "results.imported", "import_id", "files of other tools, with what they leave unknown"),
     _first("annotation", "annotation.made", "annotation_id", "what people marked as suspect"),
     _first("epoch", "epoch.opened", "epoch", "producer processes"),
 )

@@ -4,8 +4,9 @@ Three-valued throughout: what depends on something never seen is undecided. Corr
 ranks from `quality`; `gates` makes verdicts of what is weighed here, `why` weighs the same program again and again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -60,20 +61,30 @@ def convene(rules: Rules, tried: Tried, m: ProblemMeasurements, *, judged: Ints)
     column, lacking = pool.column(m.duplicate[judged]), tried.lacking[judged]
     own = rules.criterion.reading == "leaderboard"
     fields = {}
-    for pattern, alike in _patterns(lacking):
+    for pattern, alike in patterns(lacking):
         fields[pattern.tobytes()] = field(pool.on(~pattern), column[alike], rules.criterion, own=own)
     return Court(rules, fields)
 
 
-def weigh(court: Court, tried: Tried, duplicate: Ints, *, interface: Bytes | None = None) -> Weighed:
-    """Everything decided of M programs but the threshold; programs and the tests they lack were known to the court."""
+def weigh(
+    court: Court,
+    tried: Tried,
+    duplicate: Ints,
+    *,
+    interface: Bytes | None = None,
+    rank: Callable[[Field, Ints, Ints, Ints], Ranks] = ranks,
+) -> Weighed:
+    """Everything decided of M programs but the threshold; programs and the tests they lack were known to the court.
+
+    `rank` says the same as `quality.ranks`, perhaps from elsewhere; it is called pattern by pattern, in their order.
+    """
     rules, tests = court.rules, tried.lo.shape
     k_lo, k_hi = (np.full(tests, -1, dtype=np.int64) for _ in range(2))
     size, q_lo, q_hi, q_den = (np.zeros(len(duplicate), dtype=np.int64) for _ in range(4))
-    for pattern, rows in _patterns(tried.lacking):
+    for pattern, rows in patterns(tried.lacking):
         among = court.fields[pattern.tobytes()]
-        cells = np.ix_(rows, ~pattern)
-        found = ranks(among, tried.lo[cells], tried.hi[cells], among.pool.column(duplicate[rows]))
+        cells: Any = np.ix_(rows, ~pattern) if pattern.any() or len(rows) < len(duplicate) else slice(None)
+        found = rank(among, tried.lo[cells], tried.hi[cells], among.pool.column(duplicate[rows]))
         k_lo[cells], k_hi[cells], size[rows] = found.k_lo, found.k_hi, found.pool_size
         q_lo[rows], q_hi[rows], q_den[rows] = found.q_lo, found.q_hi, found.q_den
     if not rules.criterion.needs_pool:
@@ -86,7 +97,7 @@ def weigh(court: Court, tried: Tried, duplicate: Ints, *, interface: Bytes | Non
     return Weighed(rules, tried, c, in_time, Ranks(k_lo, k_hi, size, q_lo, q_hi, q_den))
 
 
-def _patterns(lacking: Bools) -> Iterator[tuple[Bools, Ints]]:
+def patterns(lacking: Bools) -> Iterator[tuple[Bools, Ints]]:
     """Every set of tests that some programs lack [T'], with those programs."""
     if not lacking.any():
         yield np.zeros(lacking.shape[1], dtype=np.bool_), np.arange(len(lacking))

@@ -51,5 +51,21 @@ def below(mine: Score, theirs: Score) -> tuple[Bools, Bools]:
     return (left < right).astype(np.bool_), (left <= right).astype(np.bool_)
 
 
+def among(mine: Score, theirs: Score) -> tuple[Ints, Ints]:
+    """How many of the same scores [N] are smaller, and smaller or equal, than each of mine [M]."""
+    (num, den), (their_num, their_den) = mine, theirs
+    one = int(their_den[0]) if len(their_den) else 1
+    small = all(part.dtype != object for part in (*mine, *theirs)) and _largest(num) * one < LARGEST
+    if not small or (their_den != one).any():
+        smaller, no_larger = below(mine, (np.broadcast_to(their_num, (len(num), len(their_num))), their_den[None, :]))
+        return smaller.sum(axis=1, dtype=np.int64), no_larger.sum(axis=1, dtype=np.int64)
+    # their_num / one < num / den is their_num < num * one / den, and so at most the whole number below that
+    whole, rest = np.divmod(num * one, den)
+    rising = np.sort(their_num)
+    upto = np.searchsorted(rising, whole, "right")
+    less = np.where(rest == 0, np.searchsorted(rising, whole, "left"), upto)
+    return less, upto
+
+
 def _largest(*parts: Numbers) -> int:
     return max((int(abs(part).max()) for part in parts if part.size), default=0)

@@ -247,9 +247,9 @@ _MEASURE = (
     ),
     _choice(
         "calibration",
-        ("none", "affine"),
-        "whether stored references of an earlier campaign join the pool: `affine` maps their durations by a fit on"
-        " the references measured in both; candidates are never mapped",
+        ("none", "multiplicative", "affine", "affine-weighted", "theil-sen", "power"),
+        "whether stored references of an earlier campaign join the pool, and by which kind of map: a fit on the"
+        " references measured in both, made by `lap calibrate`; candidates are never mapped",
     ),
     _field(
         "min_references",

@@ -5,12 +5,13 @@ words from `reasons`; rewards and estimates are made from what is decided here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from replay.court import combine, weigh_all
+from replay.court import Weighed, combine, weigh_all
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
@@ -26,8 +27,37 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Details:
+    """What only a closer look at verdicts asks for."""
+
+    k_lo: Ints  # [P, T]
+    k_hi: Ints  # [P, T]
+    reason: tuple[str, ...]  # [P]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looking:
+    """How the details of a problem's verdicts are found when they are asked for."""
+
+    m: ProblemMeasurements
+    criterion: Criterion
+    weighed: Weighed | None  # None: weighed again then
+
+    def details(self) -> Details:
+        """Ranks of every duration and a reason for every program."""
+        m, found = self.m, self.weighed or weigh_all(self.m, self.criterion)
+        ranked = found.rules.ranked
+        k_lo, k_hi = (np.full(m.outcome.shape, -1, dtype=np.int64) for _ in range(2))
+        k_lo[:, ranked], k_hi[:, ranked] = found.ranks.k_lo, found.ranks.k_hi
+        return Details(k_lo, k_hi, reasons(Case(m, self.criterion, found, found.gate(self.criterion))))
+
+
+@dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What a criterion says of every program of one problem; programs that are not candidates are pool only."""
+    """What a criterion says of every program of one problem; programs that are not candidates are pool only.
+
+    Ranks of single durations and reasons are found when they are asked for.
+    """
 
     problem: str
     campaign: str
@@ -40,15 +70,32 @@ class Verdicts:
     q_lo: Ints  # [P] smallest numerator of q; quality q = numerator / q_den, 0 best
     q_hi: Ints  # [P] largest numerator: equal to q_lo unless something was never seen
     q_den: Ints  # [P] 0 where the pool is empty or no test is an optimization test
-    k_lo: Ints  # [P, T] smallest integer rank of the duration; -1 off the optimization tests that may be kept
-    k_hi: Ints  # [P, T] largest; the percentile is 100 k / (2 pool_size)
     pool_size: Ints  # [P] references each program is ranked against
-    reason: tuple[str, ...]  # [P] in short words
     kept: Bytes  # [T] 1 where a test stays as an optimization test, 0 where not, -1 undecided
     left_out: bool  # the filter keeps no optimization test: the problem leaves the environment, and is counted
     beyond: Ints  # [P] runs killed below the limit that is asked for: what a looser limit would need to be run again
     lacking: Ints  # [P] tests without a result, left out of the judgement because the criterion says `skip`
     idle: Bools  # [P] every optimization test that may be kept crashed or was killed
+    looking: Looking = field(repr=False)
+
+    @property
+    def k_lo(self) -> Ints:
+        """Smallest integer rank of each duration [P, T]; -1 off the optimization tests that may be kept."""
+        return self._details.k_lo
+
+    @property
+    def k_hi(self) -> Ints:
+        """Largest integer rank [P, T]; the percentile is 100 k / (2 pool_size)."""
+        return self._details.k_hi
+
+    @property
+    def reason(self) -> tuple[str, ...]:
+        """Why each program got its verdict, in short words [P]."""
+        return self._details.reason
+
+    @cached_property
+    def _details(self) -> Details:
+        return self.looking.details()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +108,23 @@ class Flip:
     after: Status
 
 
-def judge(m: ProblemMeasurements, criterion: Criterion) -> Verdicts:
+def judge(m: ProblemMeasurements, criterion: Criterion, *, hold: bool = True) -> Verdicts:
     """Verdicts on every program of one problem under a criterion.
 
     The pool is every reference that is correct by re-execution under this criterion; an undecided one is left out, and
-    pool_size says how many ranked each program.
+    pool_size says how many ranked each program. Without `hold` the problem is weighed again when details are asked
+    for: of many problems nobody looks at most.
     """
-    found = weigh_all(m, criterion)
-    g, r, ranked = found.gate(criterion), found.ranks, found.rules.ranked
-    k_lo, k_hi = (np.full(m.outcome.shape, -1, dtype=np.int64) for _ in range(2))
-    k_lo[:, ranked], k_hi[:, ranked] = r.k_lo, r.k_hi
+    return decide(m, criterion, weigh_all(m, criterion), hold=hold)
+
+
+def decide(m: ProblemMeasurements, criterion: Criterion, found: Weighed, *, hold: bool = True) -> Verdicts:
+    """The verdicts on a problem whose every program was weighed under the criterion."""
+    g, r = found.gate(criterion), found.ranks
     return Verdicts(
         problem=m.problem,
         campaign=m.campaign,
-        criterion=criterion.hash,
+        criterion=_hash(criterion),
         programs=m.programs,
         candidate=m.candidate,
         c=found.c,
@@ -83,16 +133,20 @@ def judge(m: ProblemMeasurements, criterion: Criterion) -> Verdicts:
         q_lo=r.q_lo,
         q_hi=r.q_hi,
         q_den=r.q_den,
-        k_lo=k_lo,
-        k_hi=k_hi,
         pool_size=r.pool_size,
-        reason=reasons(Case(m, criterion, found, g)),
         kept=found.rules.kept,
         left_out=found.rules.left_out,
         beyond=found.tried.beyond.sum(axis=1),
         lacking=found.tried.lacking.sum(axis=1),
         idle=found.tried.idle,
+        looking=Looking(m, criterion, found if hold else None),
     )
+
+
+@lru_cache(maxsize=64)
+def _hash(criterion: Criterion) -> str:
+    """The criterion's hash, made once for many problems."""
+    return criterion.hash
 
 
 def flips(before: Sequence[Verdicts], after: Sequence[Verdicts]) -> list[Flip]:

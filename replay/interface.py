@@ -5,7 +5,7 @@ fills `ProblemMeasurements.interface`; whether it counts is the criterion's choi
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 Interface = Mapping[str, tuple[int, ...] | None]
 
@@ -27,10 +27,34 @@ def kept(source: str, given: str) -> int:
 
     -1 when one of the two cannot be read: it was not looked at.
     """
-    mine, asked = interface(source), interface(given)
-    if mine is None or asked is None:
+    asked = interface(given)
+    return -1 if asked is None else kept_of(source, asked)
+
+
+def kept_of(source: str, asked: Interface) -> int:
+    """1 when `source` defines all that an interface asks for, 0 when not, -1 when it cannot be read."""
+    mine = interface(source)
+    if mine is None:
         return -1
     return int(all(name in mine and mine[name] == parameters for name, parameters in asked.items()))
+
+
+def shared(sources: Iterable[str]) -> Interface | None:
+    """What all sources define alike, those left out that cannot be read; None when none can.
+
+    Where a problem states no interface, this is the one that its references show: nobody invents the same class,
+    methods and parameters by chance as often as a statement asks for them.
+    """
+    read = [found for found in map(interface, sources) if found is not None]
+    if not read:
+        return None
+    first, *others = read
+    missing = object()
+    return {
+        name: parameters
+        for name, parameters in first.items()
+        if all(other.get(name, missing) == parameters for other in others)
+    }
 
 
 def _definitions(body: list[ast.stmt], above: str) -> Iterator[tuple[str, tuple[int, ...] | None]]:

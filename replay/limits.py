@@ -39,6 +39,7 @@ def kept_tests(tests: Tests, pool: Pool, criterion: Criterion) -> Bytes:
     if criterion.keep_chars is not None:
         chars = tests.input_chars + tests.output_chars
         kept[chars > criterion.keep_chars if at_most else chars < criterion.keep_chars] = 0
+        kept[tests.optimization & ((tests.input_chars < 0) | (tests.output_chars < 0))] = -1  # unknown sizes
     for stays in _by_duration(pool, criterion, at_most=at_most):
         kept[ranked] = np.where((kept[ranked] == 0) | (stays == 0), 0, np.minimum(kept[ranked], stays))
     return kept

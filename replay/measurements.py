@@ -46,7 +46,7 @@ class Tests:
     original: Bools  # [T]
     correctness: Bools  # [T]
     optimization: Bools  # [T]
-    input_bytes: Ints  # [T]
+    input_bytes: Ints  # [T] sizes are -1 where unknown
     input_chars: Ints  # [T]
     output_bytes: Ints  # [T]
     output_chars: Ints  # [T]
@@ -76,8 +76,8 @@ class ProblemMeasurements:
     outcome: Bytes  # [P, T] of Outcome
     wall_ns: Ints  # [P, T, R] -1 where a repetition is absent; no warm-ups
     cpu_ns: Ints  # [P, T, R]
-    startup_ns: Ints  # [P, T] the worker's start-up baseline beside that run
-    limit_ns: Ints  # [P, T] hard limit in force; -1 where MISSING
+    startup_ns: Ints  # [P, T] the worker's start-up baseline beside that run; -1 where unknown
+    limit_ns: Ints  # [P, T] hard limit in force; -1 where MISSING or unknown
     memory_bytes: Ints | None = None  # [P, T, R] peak memory, -1 where absent; None where it was not recorded
     interface: Bytes | None = None  # [P] 1 kept the interface it was given, 0 did not, -1 not looked at; None: nobody
 
@@ -185,7 +185,8 @@ def _read(repetitions: Ints, startup_ns: Ints, criterion: Criterion) -> Ints:
     values = one_value(repetitions, criterion.estimator)
     if criterion.startup == "keep":
         return values
-    return np.where(values == ABSENT, ABSENT, np.maximum(values - startup_ns, 1))
+    unknown = (values == ABSENT) | (startup_ns == ABSENT)
+    return np.where(unknown, ABSENT, np.maximum(values - startup_ns, 1))
 
 
 def _check(name: str, array: npt.NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> None:

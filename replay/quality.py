@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.exact import Score, below
+from replay.exact import Score, among, below
 from replay.measurements import Ints
 from replay.ranks import Order, Pool, against, percentile
 from replay.statistics import STATISTICS, score
@@ -144,13 +144,23 @@ def _standing(field: Field, low: Score, high: Score, column: Ints) -> tuple[Ints
     own = field.own
     if own is None:
         raise AssertionError("own scores were not made")
-    place = np.searchsorted(own.columns, column)
-    member = field.pool.column(field.pool.duplicate)[None, :] != column[:, None]
+    group, kind = field.pool.column(field.pool.duplicate), field.criterion.percentile
 
     def rank(mine: Score, theirs: Score) -> Ints:
-        less, upto = below(mine, (theirs[0].T[place], theirs[1].T[place]))
-        smaller, no_larger = ((found & member).sum(axis=1, dtype=np.int64) for found in (less, upto))
-        return percentile(smaller, no_larger, field.criterion.percentile)
+        found = np.empty(len(column), dtype=np.int64)
+        outside = column == len(field.pool.names)
+        for rows in (np.flatnonzero(outside), np.flatnonzero(~outside)):
+            if not rows.size:
+                continue
+            place, asked = np.searchsorted(own.columns, column[rows]), (mine[0][rows], mine[1][rows])
+            if outside[rows[0]]:  # all of them among the same scores
+                less, upto = among(asked, (theirs[0][:, place[0]], theirs[1][:, place[0]]))
+            else:
+                others = group[None, :] != column[rows, None]
+                found_below = below(asked, (theirs[0].T[place], theirs[1].T[place]))
+                less, upto = ((one & others).sum(axis=1, dtype=np.int64) for one in found_below)
+            found[rows] = percentile(less, upto, kind)
+        return found
 
     first = rank(low, own.high)
     certain = high is low and own.high is own.low

@@ -64,6 +64,31 @@ def spans(readings: Readings, criterion: Criterion) -> tuple[Ints, Ints]:
     return lo, hi
 
 
+MANY = 2**10
+"""Durations from which on one order for all is quicker than a search for each."""
+
+
+def _merged(rising: Ints, mine: Ints) -> tuple[Ints, Ints]:
+    """How many of N values in rising order are smaller, and smaller or equal, than each duration [M, T].
+
+    Both are put in one order, test by test, and counted along it: a run of equal ones has one count before it, and one
+    behind it.
+    """
+    both = np.concatenate([mine, rising]).T.copy()  # [T, M + N]
+    order = np.argsort(both, axis=1)
+    theirs = order >= len(mine)
+    order += np.arange(len(both))[:, None] * both.shape[1]
+    along = both.reshape(-1).take(order)
+    begins, behind = np.ones(along.shape, dtype=np.bool_), np.cumsum(theirs, axis=1)
+    np.not_equal(along[:, 1:], along[:, :-1], out=begins[:, 1:])
+    before = np.maximum.accumulate(np.where(begins, behind - theirs, 0), axis=1)
+    ends = np.append(begins[:, 1:], begins[:, :1], axis=1)
+    behind = np.minimum.accumulate(np.where(ends, behind, len(rising))[:, ::-1], axis=1)[:, ::-1]
+    less, upto = np.empty(both.shape, dtype=np.int64), np.empty(both.shape, dtype=np.int64)
+    less.reshape(-1)[order], upto.reshape(-1)[order] = before, behind
+    return less[:, : len(mine)].T.copy(), upto[:, : len(mine)].T.copy()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
     """The references' durations on every test in rising order, and where each reference stands in it."""
@@ -83,6 +108,8 @@ class Order:
 
     def counts(self, mine: Ints) -> tuple[Ints, Ints]:
         """How many references are smaller, and how many smaller or equal, than each duration [M, T]."""
+        if mine.size > MANY:
+            return _merged(self.rising, mine)
         less, upto = (np.empty(mine.T.shape, dtype=np.int64) for _ in range(2))
         for test, (column, references) in enumerate(zip(mine.T.copy(), self.rising.T.copy(), strict=True)):
             less[test], upto[test] = references.searchsorted(column, "left"), references.searchsorted(column, "right")
@@ -177,18 +204,35 @@ def against(pool: Pool, lo: Ints, hi: Ints, *, rows: Ints, groups: Sequence[Ints
     out = np.concatenate([pool.members[group] for group in groups], axis=1)
     size = len(pool.duplicate) - (out >= 0).sum(axis=1)
     low, high = pool.orders
+    certain = low is high
 
-    def side(mine: Ints, theirs: Order, others: Order) -> Side:
-        less, upto = (counts[rows] for counts in theirs.counts(mine))
+    def side(mine: Ints, theirs: Order, others: Order, like: Side | None = None) -> Side:
         ranked = mine[rows]
-        for left_out in out.T:
-            kept, their = np.flatnonzero(left_out >= 0), theirs.values[left_out[left_out >= 0]]
-            less[kept] -= their < ranked[kept]
-            upto[kept] -= their <= ranked[kept]
+        if like is None:
+            again = np.arange(len(ranked))
+            less, upto = _counts(theirs, mine, rows)
+        else:  # where all is known this side counts what the other one did
+            again = np.flatnonzero((ranked != like.mine).any(axis=1))
+            less, upto = like.less.copy(), like.upto.copy()
+            less[again], upto[again] = theirs.counts(ranked[again])
+        for left_out in out[again].T:
+            kept = left_out >= 0
+            places, their = again[kept], theirs.values[left_out[kept]]
+            less[places] -= their < ranked[places]
+            upto[places] -= their <= ranked[places]
         alone = size <= 0
-        upto = np.where(alone[:, None], 1, upto)
+        upto = np.where(alone[:, None], 1, upto) if alone.any() else upto
         return Side(ranked, less, upto, np.maximum(size, 1), alone, out, theirs, others)
 
     first = side(lo, high, low)
-    certain = low is high and np.array_equal(lo, hi)
-    return first, first if certain else side(hi, low, high)
+    if certain and np.array_equal(lo, hi):
+        return first, first
+    return first, side(hi, low, high, first if certain else None)
+
+
+def _counts(theirs: Order, mine: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """The counts of rows [K] of durations [M, T], as arrays of their own."""
+    less, upto = theirs.counts(mine)
+    if len(rows) == len(mine) and np.array_equal(rows, np.arange(len(mine))):
+        return less, upto
+    return less[rows], upto[rows]

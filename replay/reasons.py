@@ -170,3 +170,34 @@ class _Words:
 def _filter(case: Case) -> str:
     doubtful = int((case.weighed.rules.kept == -1).sum())
     return f"filter undecided on {doubtful} test{'s' if doubtful > 1 else ''}: the references' mean is not known"
+
+
+_KINDS = (
+    ("left out", "left out by the filter"),
+    ("filter undecided", "the filter is undecided"),
+    ("missing", "missing tests"),
+    ("censored: killed", "censored: killed below the limit that is asked for"),
+    ("censored: q", "censored: the quality is an interval"),
+    ("pool of", "pool too small"),
+    ("limit unknown", "a limit is unknown"),
+    ("no test counts", "no test counts for correctness"),
+    ("no optimization test", "no optimization test"),
+    ("no ", "no duration on the clock"),
+    ("interface not looked at", "interface not looked at"),
+    ("interface not kept", "interface not kept"),
+    ("too slow", "too slow"),
+    ("over the limit", "over the limit"),
+    ("q ", "fast enough"),
+    ("correct", "correct"),
+)
+
+
+def kind_of(reason: str) -> str:
+    """The kind that a reason of `reasons` is of, without its tests and figures, so that many can be counted.
+
+    A failed test is told by its outcome, as `wrong answer`.
+    """
+    for start, kind in _KINDS:
+        if reason.startswith(start):
+            return kind
+    return reason.split(" on ", 1)[0].replace("_", " ")

@@ -7,7 +7,7 @@ true, the other the largest. How scores become a quality is said in `quality`.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -48,10 +48,15 @@ class Statistic:
 
 
 def score(name: str, sides: tuple[Side, Side], kind: str) -> tuple[Score, Score]:
-    """The smallest and the largest score of K runs under the statistic of that name; equal where all is known."""
+    """The smallest and the largest score of K runs under the statistic of that name; equal where all is known.
+
+    A slope may be undefined though all is known, as over one test: it is asked for both ends all the same.
+    """
     low, high = sides
     first = STATISTICS[name].score(Sides(low, high, low, kind))
-    return first, first if high is low else STATISTICS[name].score(Sides(low, high, high, kind))
+    if high is low and name in MONOTONE:
+        return first, first
+    return first, STATISTICS[name].score(Sides(low, high, replace(high), kind))
 
 
 def shown(name: str, numerator: int, denominator: int, tests: int) -> float:

@@ -82,9 +82,10 @@ def make_rules(m: ProblemMeasurements, readings: Readings, criterion: Criterion)
     """The rules for a problem. Filters and limits come from the references that are correct without them."""
     nothing = np.zeros((0, int(m.tests.optimization.sum())), dtype=np.int64)
     none = Pool(nothing, nothing, np.zeros(0, dtype=np.int64))
-    free = Rules(criterion.unfiltered(), m.tests, m.tests.optimization.astype(np.int8), none)
+    free = Rules(criterion, m.tests, m.tests.optimization.astype(np.int8), none)
     if not (criterion.filters or criterion.limits):
-        return replace(free, criterion=criterion)
+        return free
+    free = replace(free, criterion=criterion.unfiltered())
     pool = reference_pool(try_runs(free, readings, m.duplicate), m)
     kept = kept_tests(m.tests, pool, criterion)
     return Rules(criterion, m.tests, kept, pool.on(kept[m.tests.optimization] != 0))

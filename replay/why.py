@@ -13,6 +13,7 @@ import numpy as np
 
 from replay.court import RAW_SCALE_NS, Court, combine, convene, weigh
 from replay.criteria import NS_PER_MS, Criterion
+from replay.deciding import deciding
 from replay.fields import OF_TIMES
 from replay.gates import Status, Verdicts, judge
 from replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings, read
@@ -40,7 +41,7 @@ class Explanation:
     distance_q: Fraction | None  # q - tau/100 (> 0: too slow); None where q is an interval or undefined
     distance_points: float | None  # mean percentile minus the largest that passes, in percentile points
     change_test: str | None  # test of the smallest single change that flips the verdict
-    change_ns: int | None  # that change of the ranked duration, signed, in ns
+    change_ns: int | None  # that change of the ranked duration, signed, in ns (bytes on the clock `memory`)
     factor: Fraction | None  # else: the factor nearest to 1 (steps of 1e-6) on all durations that flips it
     note: str  # one sentence about what could flip the verdict
 
@@ -75,7 +76,7 @@ def explain(m: ProblemMeasurements, criterion: Criterion, program: str) -> Expla
         change_test=m.tests.ids[single[0]] if single else None,
         change_ns=single[1] if single else None,
         factor=factor,
-        note=blocked or _note(verdicts.reason[row], m.tests.ids[single[0]] if single else "", single, factor),
+        note=blocked or _note(case, verdicts.reason[row], single, factor),
     )
 
 
@@ -203,20 +204,7 @@ def _least(flipped: Callable[[Ints], Bools], most: Ints) -> Ints:
 
 
 def _deciding(case: _Case, verdicts: Verdicts, row: int) -> int | None:
-    """The first test that fails correctness or its limit, else the one with the best (pass) or worst percentile."""
-    tried, rules = case.tried(case.readings.duration_ns), case.court.rules
-    gate = int(verdicts.c[row])
-    if gate == 0 or (gate == -1 and verdicts.g[row] != 0):
-        bad = np.flatnonzero((tried.cells[0] == gate) & (rules.counted == 1))
-        return int(bad[0]) if bad.size else None
-    ranked = np.flatnonzero(verdicts.k_lo[row] >= 0)
-    late = np.flatnonzero(rules.ranked)[tried.over[0] & ~tried.lacking[0]]
-    if case.criterion.in_time == "required" and verdicts.status[row] == Status.FAIL and late.size:
-        return int(late[0])
-    if not ranked.size or not verdicts.q_den[row] or case.criterion.threshold == 1:
-        return None
-    k = verdicts.k_lo[row, ranked] if verdicts.status[row] == Status.PASS else -verdicts.k_hi[row, ranked]
-    return int(ranked[np.argmin(k)])
+    return deciding(case.court.rules, case.tried(case.readings.duration_ns), verdicts, row=row, at=0)
 
 
 def _points(case: _Case, verdicts: Verdicts, row: int) -> float | None:
@@ -247,9 +235,15 @@ def _fraction(numerator: int, denominator: int) -> Fraction | None:
     return Fraction(int(numerator), int(denominator)) if denominator else None
 
 
-def _note(reason: str, test: str, single: tuple[int, int] | None, factor: Fraction | None) -> str:
+def _note(case: _Case, reason: str, single: tuple[int, int] | None, factor: Fraction | None) -> str:
+    memory = case.criterion.clock == "memory"
     if single:
-        return f"{abs(single[1])} ns {'faster' if single[1] < 0 else 'slower'} on {test} would flip the verdict"
+        faster, slower, unit = ("less", "more", "bytes") if memory else ("faster", "slower", "ns")
+        word = faster if single[1] < 0 else slower
+        amount = f"{abs(single[1])} {unit} {word}"
+        return f"{amount} on {case.m.tests.ids[single[0]]} would flip the verdict"
     if factor is not None:
-        return f"no single timing flips the verdict; all durations times {float(factor):.6f} would"
-    return f"no timing can flip the verdict ({reason})"
+        what = "peak" if memory else "timing"
+        all_ = "all peaks" if memory else "all durations"
+        return f"no single {what} flips the verdict; {all_} times {float(factor):.6f} would"
+    return f"no {'peak' if memory else 'timing'} can flip the verdict ({reason})"

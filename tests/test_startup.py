@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from lap import environment, sql
 
-HEAVY = ("duckdb", "sqlmodel", "scipy", "numba", "textual", "pyarrow", "numpy", "sqlalchemy", "matplotlib", "alembic")
-NOT_TO_READ = ("sqlmodel", "alembic", "scipy.stats", "statsmodels", "textual", "matplotlib")
+HEAVY = (
+    *("duckdb", "sqlmodel", "scipy", "numba", "textual", "pyarrow", "numpy"),
+    *("sqlalchemy", "matplotlib", "alembic", "torch", "ray"),
+)
+NOT_TO_READ = ("sqlmodel", "alembic", "scipy.stats", "statsmodels", "textual", "matplotlib", "torch", "ray")
 
 TELL = """
 import contextlib, io, sys

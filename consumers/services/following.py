@@ -205,13 +205,14 @@ class SinkWatch:
         self._next = edge.monotonic() + SILENT_SECONDS
 
     def step(self, assigned: frozenset[Place]) -> bool:
-        """The follower's step."""
+        """The follower's step, and then a look: a stream that does not answer must not keep it from its work."""
+        more = self._follower.step(assigned)
         if self._edge.monotonic() >= self._next:
             self._next = self._edge.monotonic() + SILENT_SECONDS
             waiting = self._waiting()
             if waiting:
                 self._edge.tell("no sink", level="warning", waiting=waiting, advice="start one with `lap sink`")
-        return self._follower.step(assigned)
+        return more
 
     def finish(self) -> bool:
         """The follower's finish."""

@@ -195,7 +195,9 @@ class Bundle:
         if not all(tuple(test) in roles for test in tests) or not all(tuple(one[:2]) in sources for one in programs):
             yield "evidence: a test or a program is not what its event says"
         words = [f"{original:d}{correctness:d}{ranked:d} {test}" for test, original, correctness, ranked in tests]
-        rows = [sha(program, source, *(w for cell in cells for w in cell)) for program, source, *cells in programs]
+        rows = [
+            sha(program, source or "", *(w for cell in cells for w in cell)) for program, source, *cells in programs
+        ]
         digest = sha("evidence", problem, sha(*words), len(rows) - 1, *rows)
         if digest != self.trace["reward"]["evidence_digest"]:
             yield "the evidence does not give the digest that the reward names"

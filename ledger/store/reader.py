@@ -41,7 +41,7 @@ class Stored:
 def stored(ledger: Ledger, name: str, version: int, cut: Cut) -> list[Stored]:
     """All rows of a type at a cut with their place, by stored version, oldest first. No segment is read yet.
 
-    Scan segments within `ledger.segments.scanning`. UserError when the type is unknown, or the cut lies beyond what
+    Scan segments within `Segments.scanning`. UserError when the type is unknown, or the cut lies beyond what
     this ledger holds.
     """
     declared = declared_type(name, version)
@@ -53,7 +53,7 @@ def stored(ledger: Ledger, name: str, version: int, cut: Cut) -> list[Stored]:
             sealed = ledger.segments.dataset(one, segments)
             if not all(segment.ends_within(cut) for segment in segments):
                 sealed = sealed.filter(_within(one, cut))
-            found.append(Stored(one, tuple(segments), sealed, _tail(connection, one, cut)))
+            found.append(Stored(one, tuple(segments), sealed, tail_rows(connection, one, cut)))
     return found
 
 
@@ -156,7 +156,7 @@ def _check_columns(declared: EventType, names: Sequence[str]) -> None:
         raise UserError(f"{declared.name} version {declared.version} has no column {unknown[0]!r}; see docs/events.md")
 
 
-def _tail(connection: Connection, declared: EventType, cut: Cut) -> pa.Table:
+def tail_rows(connection: Connection, declared: EventType, cut: Cut) -> pa.Table:
     """The rows of unsealed frames, with their place."""
     query = text(
         "SELECT admission, payload FROM tail WHERE type = :type AND version = :version AND stream = :stream"

@@ -176,14 +176,14 @@ class Segments:
         for segment in segments:
             self.open(segment).close()
 
-    def open(self, segment: Segment, *, words: Sequence[str] = ()) -> pq.ParquetFile:
+    def open(self, segment: Segment, *, words: Sequence[str] = (), hold: bool = True) -> pq.ParquetFile:
         """A segment's file for reading row groups, columns of `words` as dictionaries; close it.
 
-        Fault when it is missing or no Parquet.
+        Without `hold` the bytes that were read are not kept while it is open. Fault when it is missing or no Parquet.
         """
         name = self.name(segment)
         with stored_errors(f"segment {self.where(name)}"):
-            return pq.ParquetFile(name, filesystem=self._files.filesystem, read_dictionary=list(words))
+            return pq.ParquetFile(name, filesystem=self._files.filesystem, read_dictionary=list(words), pre_buffer=hold)
 
     def manifest(self, segment: Segment) -> bytes:
         """A segment's manifest as it is stored; Fault when it is missing. Only `is_whole` checks its digest."""

@@ -178,10 +178,10 @@ def test_a_reward_of_another_kernel_is_noted_not_refused(ledger: Ledger) -> None
     with closing(Questions(ledger)) as questions:
         found = verify_rewards(ledger, questions, heard.append)
         told = trace(ledger, questions, "ffff")
-    assert found == (4, [], ["2 rewards not recomputed (kernel 0.9.0; this release has 1.1.0)"])
+    assert found == (4, [], ["2 rewards not recomputed (kernel 0.9.0; this release has 1.2.0)"])
     assert sum(heard) == 6
     assert (told.recomputed, told.differences) == (None, ())
-    assert told.note == "not recomputed (kernel 0.9.0; this release has 1.1.0)"
+    assert told.note == "not recomputed (kernel 0.9.0; this release has 1.2.0)"
 
 
 def test_a_trace_of_a_program_that_the_campaign_lacks_is_refused(ledger: Ledger) -> None:

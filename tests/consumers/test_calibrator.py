@@ -10,14 +10,15 @@ import pytest
 from histories import MS, Campaign, Cell, all_facts, attempts, opening, requests
 from ledgers import append, ledger_with
 
-from consumers.calibrator import calibrate, find_calibration
+from consumers.calibrator import CalibrationOrder, calibrate, calibrate_kinds, find_calibration, stored_calibration
 from consumers.rewarder import assign
 from consumers.sink import drain
 from ledger.errors import UserError
-from ledger.events import CalibrationFitted, Event
+from ledger.events import CalibrationFitted, CalibrationFittedV1, Event
 from ledger.questions import Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
+from replay.calibration import KINDS, outside_warning
 from replay.criteria import Criterion
 from replay.shell import judge_all, load
 
@@ -142,8 +143,62 @@ def test_no_calibration_no_comparison(ledger: Ledger) -> None:
         with pytest.raises(UserError, match="no usable calibration into campaign 'again'; fit one with"):
             find_calibration(questions, "again", AFFINE)
     fit(ledger, "epoch-1")
-    with closing(Questions(ledger)) as questions, pytest.raises(UserError, match="no usable calibration"):
-        find_calibration(questions, "again", replace(AFFINE, clock="cpu"))
+    for other in (replace(AFFINE, clock="cpu"), replace(AFFINE, calibration="power")):
+        with closing(Questions(ledger)) as questions, pytest.raises(UserError, match="no usable calibration"):
+            find_calibration(questions, "again", other)
+
+
+def order(*kinds: str) -> CalibrationOrder:
+    """An order of main into again."""
+    return CalibrationOrder(AFFINE, "main", "again", kinds)
+
+
+def test_of_all_kinds_the_best_is_kept_under_its_own_name(ledger: Ledger) -> None:
+    """The drift is a line: three kinds find it, the plainest is kept, each kind has an id of its own."""
+    with closing(ledger.stream()) as stream:
+        producer = Producer(stream, "epoch-1", "test", "0")
+        done = calibrate_kinds(ledger, producer, order(*KINDS))
+        drain(ledger, stream)
+    assert [one.kind for one in done.tried] == list(KINDS)
+    assert len({one.calibration_id for one in done.tried}) == len(KINDS)
+    assert (done.kept.kind, done.kept.refused) == ("affine", "")
+    assert {one.kind for one in done.tried if one.error_map is not None and one.error_map < 1e-6} == {
+        "affine",
+        "affine-weighted",
+        "theil-sen",
+    }
+    assert (done.kept.moved, done.kept.low_ns, done.kept.high_ns) == (9, 20 * MS, 480 * MS)
+    assert done.kept.outside == 0
+    with closing(Questions(ledger)) as questions:
+        assert questions.rows("SELECT kind FROM calibration") == [{"kind": "affine"}]
+
+
+def test_a_kind_is_asked_for_by_its_name(ledger: Ledger) -> None:
+    """Two kinds into one campaign stand beside each other; a criterion's word says which is meant."""
+    with closing(ledger.stream()) as stream:
+        producer = Producer(stream, "epoch-1", "test", "0")
+        kept = {kind: calibrate_kinds(ledger, producer, order(kind)).kept for kind in ("affine", "theil-sen")}
+        drain(ledger, stream)
+    with closing(Questions(ledger)) as questions:
+        for kind, one in kept.items():
+            found = find_calibration(questions, "again", replace(AFFINE, calibration=kind))
+            assert found is not None
+            assert (found.calibration_id, found.fit.kind) == (one.calibration_id, kind)
+            assert (found.fit.low_ns, found.fit.outside) == (one.low_ns, one.outside)
+
+
+def test_a_fit_of_version_1_is_read_and_used(ledger: Ledger) -> None:
+    """An older release told an affine map and no range: it is used as it was, and nothing is said to lie outside."""
+    new = fit(ledger, "epoch-1")
+    old = {name: getattr(new, name) for name in CalibrationFittedV1.__dataclass_fields__}
+    first = CalibrationFittedV1(**(old | {"calibration_id": "1" * 64, "a": 2.0}))
+    append(ledger, "epoch-old", [first])
+    with closing(Questions(ledger)) as questions:
+        found = find_calibration(questions, "again", AFFINE)
+        assert stored_calibration(questions, "1" * 64).fit.a == 2.0
+    assert found is not None
+    assert (found.calibration_id, found.fit.power, found.fit.low_ns) == ("1" * 64, 1.0, None)
+    assert outside_warning(found.fit) == ""
 
 
 def test_a_refused_fit_is_kept_but_never_used(tmp_path: Path) -> None:

@@ -38,5 +38,5 @@ def test_a_trace_tells_an_open_gate_and_another_kernel(tmp_path: Path) -> None:
             (row,) = questions.rows("SELECT * FROM reward")
         append(ledger, "epoch-older", [replace(RewardAssigned(**row), reward_id="f" * 64, kernel="0.9.0", value=1.0)])
     tree = well("trace", "ffff", "--ledger", root).out
-    assert "not recomputed (kernel 0.9.0; this release has 1.1.0)" in tree
+    assert "not recomputed (kernel 0.9.0; this release has 1.2.0)" in tree
     assert "DIFFERS" not in tree

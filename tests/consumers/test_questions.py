@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from histories import Campaign, Cell, all_facts, attempts, program_id
 from ledgers import append, rows
+from slow_loader import CELLS as CELLS_OF
+from slow_loader import REPETITIONS
 
 from consumers.compactor import compact
 from consumers.sealer import seal
@@ -51,8 +53,8 @@ def answers(ledger: Ledger) -> dict[str, Any]:
             "attempts": questions.rows(named.ATTEMPTS, **one),
             "done": len(questions.rows(named.DONE_WORKS, campaign="two")),
             "outcomes": [(row["test_id"], row["outcome"]) for row in questions.rows(named.OUTCOMES, **one)],
-            "cells": [tuple(row.values())[:4] for row in questions.rows(named.CELLS, **one, programs=PROGRAMS)],
-            "repetitions": sorted((row["wall_ns"], row["r"]) for row in questions.rows(named.REPETITIONS, **one)),
+            "cells": [tuple(row.values())[:4] for row in questions.rows(CELLS_OF, **one, programs=PROGRAMS)],
+            "repetitions": sorted((row["wall_ns"], row["r"]) for row in questions.rows(REPETITIONS, **one)),
             "durations": sorted(row["wall_ns"] for row in questions.rows(named.DURATIONS)),
             "timings": [row["wall_ns"] for row in questions.rows(named.ATTEMPT_TIMINGS, **one, program=PROGRAMS[4])],
         }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replay.interface import interface, kept
+from replay.interface import interface, kept, kept_of, shared
 
 GIVEN = """
 class Solution:
@@ -43,3 +43,32 @@ def test_an_interface_is_kept_or_not(change, expected):
 def test_nothing_given_is_always_kept():
     """A problem that reads standard input asks for no interface."""
     assert kept("print(1)", "") == 1
+
+
+def test_what_all_sources_define_alike_is_shared():
+    """`Solution.solve` with two parameters is in all; `main`, `Extra` and `read` with other parameters are not."""
+    solve = "class Solution:\n    def solve(self, n): return n\n"
+    sources = [
+        solve + "def main(): pass\ndef read(): pass\n",
+        "class Extra: pass\ndef read(file): pass\n" + solve,
+        "def read(): pass\n" + solve,
+    ]
+    asked = shared(sources)
+    assert asked == {"Solution": None, "Solution.solve": (2, 0, 0, 0, 0)}
+    assert shared([*sources, "def broken(:"]) == asked  # what cannot be read says nothing
+    assert [kept_of(source, asked) for source in (*sources, "def solve(n): return n", "def broken(:")] == [
+        1,
+        1,
+        1,
+        0,
+        -1,
+    ]
+
+
+def test_sources_that_share_nothing_ask_for_nothing():
+    """Programs that read standard input; and where none can be read nobody knows what is asked."""
+    asked = shared(["print(1)", "def f(): pass"])
+    assert asked == {}
+    assert kept_of("x = 1", asked) == 1
+    assert shared(["def broken(:"]) is None
+    assert shared([]) is None

@@ -13,9 +13,10 @@ from replay_builders import make_tests, measured, problems, slow_quality
 from scipy.stats import percentileofscore
 
 from replay.criteria import Criterion
+from replay.exact import among
 from replay.gates import judge
 from replay.measurements import Outcome
-from replay.ranks import versus
+from replay.ranks import MANY, Order, _merged, versus
 
 READINGS = st.sampled_from(["leaderboard", "score"])
 DURATIONS = st.lists(st.integers(1, 12), min_size=1, max_size=20)
@@ -173,3 +174,45 @@ def test_ranks_survive_a_common_increasing_map(m, reading, steps):
 def test_versus_grows_with_mine_and_falls_with_theirs():
     """2 [theirs < mine] + [theirs = mine]: the rank among one reference."""
     assert versus(np.array([1, 2, 3]), np.array([2, 2, 2])).tolist() == [0, 1, 2]
+
+
+@given(data=st.data(), shape=st.tuples(st.integers(0, 6), st.integers(0, 9), st.integers(1, 4)))
+@settings(deadline=None)
+def test_one_order_counts_as_a_search_does(data, shape):
+    """Ties among many: counted along one order of both, or searched one by one, the numbers are the same."""
+    references, runs, tests = shape
+
+    def grid(rows):
+        cells = data.draw(st.lists(st.integers(-1, 5), min_size=rows * tests, max_size=rows * tests))
+        return np.array(cells, dtype=np.int64).reshape(rows, tests)
+
+    order, mine = Order.of(grid(references)), grid(runs)
+    less, upto = order.counts(mine)
+    assert mine.size <= MANY  # so that this was the search
+    along = _merged(order.rising, mine)
+    assert (along[0].tolist(), along[1].tolist()) == (less.tolist(), upto.tolist())
+
+
+def test_large_problems_are_counted_along_one_order():
+    """The oracle counts pairs; large enough that both ways of counting are taken."""
+    random = np.random.default_rng(0)
+    values, mine = random.integers(0, 40, (9, 7)), random.integers(0, 40, (300, 7))
+    assert mine.size > MANY
+    less, upto = Order.of(values).counts(mine)
+    assert less.tolist() == (values[None] < mine[:, None]).sum(axis=1).tolist()
+    assert upto.tolist() == (values[None] <= mine[:, None]).sum(axis=1).tolist()
+
+
+@given(
+    mine=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), min_size=1, max_size=6),
+    theirs=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6),
+    alike=st.booleans(),
+)
+def test_places_among_the_same_scores(mine, theirs, alike):
+    """The oracle compares fractions; alike: all their denominators are one, as nearly always."""
+    theirs = [(top, 4 if alike else bottom) for top, bottom in theirs]
+    scores = [tuple(np.array([one[i] for one in side], dtype=np.int64) for i in range(2)) for side in (mine, theirs)]
+    less, upto = among(*scores)
+    fractions = [[Fraction(*one) for one in side] for side in (mine, theirs)]
+    assert less.tolist() == [sum(other < one for other in fractions[1]) for one in fractions[0]]
+    assert upto.tolist() == [sum(other <= one for other in fractions[1]) for one in fractions[0]]

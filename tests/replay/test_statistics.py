@@ -16,7 +16,7 @@ from replay.errors import ReplayError
 from replay.exact import LOG_STEPS, ceil_share, log_steps
 from replay.example import statistic_value
 from replay.fields import OF_PERCENTILES, OF_TIMES
-from replay.gates import judge
+from replay.gates import Status, judge
 from replay.ranks import Pool, against
 from replay.statistics import MONOTONE, STATISTICS, score, shown
 
@@ -233,3 +233,11 @@ def test_an_unknown_median_leaves_a_slope_open():
     verdicts = judge(m, Criterion(tau="30", statistic="slope", timeouts="tolerated"))
     assert (verdicts.q_lo[0], verdicts.q_hi[0], verdicts.status[0]) == (0, 4, -1)
     assert verdicts.reason[0] == "censored: q from 0 to 1"
+
+
+@pytest.mark.parametrize("name", ["slope", "log-slope"])
+def test_a_slope_over_one_test_is_undecided(name):
+    """No line goes through one point: nobody passes or fails by it, though every duration is known."""
+    wall = np.array([[5], [10], [20], [30]]) * MS
+    verdicts = judge(measured(wall, reference=[1, 2, 3]), Criterion(tau="50", statistic=name))
+    assert set(verdicts.g) == {Status.UNDECIDED}

@@ -1,13 +1,7 @@
-"""Pictures and the series behind them: pass@1 against tau.
+"""pass@1 against tau: the series and its picture. Nothing is judged here by rules of its own."""
 
-Bytes come out, no file is written and no global plotting state is touched. matplotlib is imported only when a picture
-is drawn.
-"""
-
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -15,6 +9,7 @@ from replay.court import combine, weigh_all
 from replay.criteria import Criterion
 from replay.estimates import estimate_statuses
 from replay.measurements import Floats, ProblemMeasurements
+from replay.plots.figure import Kind, picture, sheet, style
 
 Curve = tuple[Floats, Floats, Floats, Floats]
 """tau [N], pass@1 [N] in [0, 1], lower and upper end of its 95% interval [N] (nan without one)."""
@@ -40,31 +35,20 @@ def tau_curve(
     return {maker: _curve(rows) for maker, rows in points.items()}
 
 
-def curve_plot(curves: Mapping[str, Curve], title: str, footer: str, *, fmt: Literal["png", "svg"] = "png") -> bytes:
-    """The bytes of a PNG or SVG picture of pass@1 (%) against tau with 95% bands and a small footer (the cut).
-
-    The same input gives the same bytes on the same machine: the file carries no date.
-    """
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    FigureCanvasAgg(figure)
+def curve_plot(curves: Mapping[str, Curve], title: str, footer: str, *, fmt: Kind = "png") -> bytes:
+    """The bytes of a PNG or SVG picture of pass@1 (%) against tau (%) with 95% bands and a small footer (the cut)."""
+    figure = sheet(6.4, 4.4)
     axes = figure.subplots()
-    for maker, (tau, value, low, high) in curves.items():
-        (line,) = axes.plot(tau, 100 * value, marker="o", markersize=3, label=maker)
-        axes.fill_between(tau, 100 * low, 100 * high, alpha=0.15, color=line.get_color(), linewidth=0)
-    axes.set(title=title, xlabel="tau", ylabel="pass@1 (%)", ylim=(0, 100))
+    for place, (maker, (tau, value, low, high)) in enumerate(curves.items()):
+        look = style(place)
+        axes.plot(tau, 100 * value, label=maker, **look)
+        axes.fill_between(tau, 100 * low, 100 * high, alpha=0.15, color=look["color"], linewidth=0)
+    axes.set(title=title, xlabel="tau (%)", ylabel="pass@1 (%)", ylim=(0, 100))
     axes.invert_xaxis()  # stricter to the right
     axes.grid(visible=True, alpha=0.3)
     if curves:
         axes.legend(loc="best", fontsize="small")
-    figure.supxlabel(footer, fontsize=6, color="0.4")
-    out = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "lap"}):
-        figure.savefig(out, format=fmt, dpi=150, metadata={"Date": None} if fmt == "svg" else None)
-    return out.getvalue()
+    return picture(figure, footer, fmt)
 
 
 def _curve(rows: list[tuple[float, float, float, float]]) -> Curve:

@@ -1,20 +1,20 @@
-"""Estimates: pass@k of each maker's candidates over problems, with every denominator it stands on.
+"""pass@k of each maker's candidates over problems, with every denominator it stands on.
 
-The sampling interval over problems and the bound that undecided verdicts leave open are two columns, never merged.
-No verdict is made here.
+The sampling interval over problems and the bound that undecided verdicts leave open are two columns, never merged. No
+verdict is made here.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
-from replay.criteria import Criterion
 from replay.errors import ReplayError
+from replay.estimates.counts import pass_at_k
+from replay.estimates.intervals import t_interval
 from replay.gates import Status, Verdicts, one_campaign
-from replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
+from replay.measurements import Bytes, Ints, ProblemMeasurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +34,6 @@ class Estimate:
     upper_bound: float  # the same, undecided counted as passed
     interval: tuple[float, float] | None  # 95% t interval of value over problems; None with one problem
     left_out: int = 0  # problems that left the environment, as its filter keeps no test of theirs
-
-
-def pass_at_k(n: int, c: int, k: int) -> float:
-    """The unbiased estimate of pass@k in [0, 1] from n samples of which c pass: 1 - C(n-c, k) / C(n, k).
-
-    ReplayError when n < k or the counts are not 1 <= k and 0 <= c <= n. Source: Chen et al. 2021 (arXiv 2107.03374).
-    """
-    _check_counts(n, c, k)
-    every = math.comb(n, k)
-    return (every - math.comb(n - c, k)) / every
-
-
-def t_interval(values: Floats) -> tuple[float, float] | None:
-    """The 95% t interval of the mean of values in [0, 1], clipped to [0, 1]; None with fewer than two values."""
-    if len(values) < 2:
-        return None
-    half = float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(values)))
-    middle = float(values.mean())
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def estimate(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], k: int) -> list[Estimate]:
@@ -86,35 +67,6 @@ def estimate_statuses(
             row = None if gone else _row(m.problem, maker, status[mine], sizes[mine], k=k)
             rows.setdefault(maker, []).append(row)
     return [_estimate(maker, k, rows[maker]) for maker in sorted(rows)]
-
-
-def resolution_warning(pool_sizes: Iterable[int], criterion: Criterion) -> str:
-    """One sentence where some pool is too small to resolve tau (100/n > tau), else the empty text."""
-    sizes = [int(size) for size in pool_sizes]
-    small = [size for size in sizes if criterion.threshold * size < 1]
-    if criterion.threshold == 1 or not small:
-        return ""
-    return (
-        f"p_{criterion.tau} needs pools of at least {math.ceil(1 / criterion.threshold)} references:"
-        f" {len(small)} of {len(sizes)} pools are smaller (smallest {min(small)})"
-    )
-
-
-def cap_warning(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements]) -> str:
-    """One sentence where a criterion asks for a longer limit than was run, else the empty text.
-
-    What a longer limit would have shown is never guessed: these runs leave open whatever depends on them.
-    """
-    runs = sum(int(v.beyond[v.candidate].sum()) for v in verdicts)
-    if not runs:
-        return ""
-    programs = sum(int((v.beyond[v.candidate] > 0).sum()) for v in verdicts)
-    caps = {int(cap) for m in measurements for cap in np.unique(m.limit_ns[m.limit_ns > 0])}
-    executed = " to ".join(f"{cap / 1e6:.6g}" for cap in sorted({min(caps), max(caps)}))
-    return (
-        f"the limit asked for is above what was executed ({executed} ms): {runs} runs of {programs} candidates were"
-        " killed before it, and only running them again with the longer limit can decide them"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +110,3 @@ def _estimate(maker: str, k: int, rows: list[_Row | None]) -> Estimate:
         interval=t_interval(values),
         left_out=len(rows) - len(stayed),
     )
-
-
-def _check_counts(n: int, c: int, k: int) -> None:
-    if not (1 <= k <= n and 0 <= c <= n):
-        raise ReplayError(f"pass@{k}: {c} of {n} samples pass; k must be 1 to {n} and the passes 0 to {n}")

@@ -1,0 +1,147 @@
+"""Many problems judged together on a device: the same verdicts as `gates.judge` gives of each, to the last bit.
+
+What is read, kept and limited is said problem by problem in numpy, as everywhere; ranks are counted on the device, and
+scores too where `in_torch` says so, else by numpy from the device's counts. Reached only where a device is asked for.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from replay.court import Court, patterns, weigh
+from replay.criteria import Criterion
+from replay.device import Device, Resident, counts, find_device, in_torch, rank_all
+from replay.errors import ReplayError
+from replay.gates import Verdicts, decide, judge
+from replay.measurements import Bools, Ints, ProblemMeasurements, read
+from replay.quality import Field, Ranks, field
+from replay.ranks import Order, Pool
+from replay.tasks import Padded, Task
+from replay.trials import Rules, Tried, make_rules, reference_pool, try_runs
+
+
+def judge_on(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: str) -> list[Verdicts]:
+    """Verdicts on every program of every problem, in their order, ranked on the device `cpu` or `cuda`.
+
+    ReplayError where there is no such device.
+    """
+    where = find_device(device)
+    cases = [_Case.of(m, criterion) for m in problems]
+    if not in_torch(criterion):
+        return [case.decide(case.scored_on_host(where)) for case in cases]
+    courts = [case.court() for case in cases]
+    tasks = [task for case, court in zip(cases, courts, strict=True) for task in case.tasks(court)]
+    found = iter(rank_all(tasks, criterion, where))
+    return [case.decide(court, found) for case, court in zip(cases, courts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Measurements on a device, for criteria that differ in tau, reading, percentile and smallest pool alone."""
+
+    resident: Resident
+    makers: tuple[str, ...]  # in alphabetical order: the columns of an answer's `passed` and `p_tau`
+
+
+def hold(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: str) -> Held:
+    """The candidates' and the references' runs as the criterion reads them, brought to a device.
+
+    A problem that left the environment counts for nobody. ReplayError where there is no such device, or where the
+    criterion is not scored on one.
+    """
+    if not (criterion.needs_pool and in_torch(criterion)):
+        raise ReplayError("a device holds questions about the mean of 'mean', 'strict' or 'weak' percentiles alone")
+    where, gates = find_device(device), replace(criterion, tau="100")
+    makers = sorted({maker for m in problems for maker in np.array(m.makers)[m.candidate].tolist()})
+    tasks = []
+    for number, m in enumerate(problems):
+        case = _Case.of(m, criterion)
+        certain = judge(m, gates).status  # where tau is 100 the gate on q is open: what is left is all the others
+        counted = m.candidate & (not case.rules.left_out)
+        maker = np.where(counted, np.searchsorted(makers, m.makers), -1)
+        for task, (_, rows) in zip(case.tasks(case.court()), patterns(case.tried.lacking), strict=True):
+            tasks.append(replace(task, certain=certain[rows], maker=maker[rows], problem=number))
+    return Held(Resident.of(Padded.of(tasks), where), tuple(makers))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """One problem, read and tried, and not yet ranked."""
+
+    m: ProblemMeasurements
+    rules: Rules
+    tried: Tried
+
+    @classmethod
+    def of(cls, m: ProblemMeasurements, criterion: Criterion) -> "_Case":
+        readings = read(m, criterion)
+        rules = make_rules(m, readings, criterion)
+        return cls(m, rules, try_runs(rules, readings, m.duplicate))
+
+    def court(self) -> Court:
+        """Every pool that programs are ranked among, without its own scores: the device makes them."""
+        pool = reference_pool(self.tried, self.m)
+        nobody, criterion = np.zeros(0, dtype=np.int64), self.rules.criterion
+        kinds = [lacks for lacks, _ in patterns(self.tried.lacking)]
+        return Court(
+            self.rules, {lacks.tobytes(): field(pool.on(~lacks), nobody, criterion, own=False) for lacks in kinds}
+        )
+
+    def tasks(self, court: Court) -> Iterator[Task]:
+        """The programs beside each pool, in the order in which they are weighed."""
+        for lacks, rows in patterns(self.tried.lacking):
+            cells = np.ix_(rows, ~lacks)
+            pool = court.fields[lacks.tobytes()].pool
+            yield Task(pool, self.tried.lo[cells], self.tried.hi[cells], self.m.duplicate[rows])
+
+    def scored_on_host(self, device: Device) -> Court:
+        """The same pools, with own scores where the criterion asks for them, whose ranks a device counts."""
+        known = reference_pool(self.tried, self.m)
+        pool = _DevicePool(known.lo, known.hi, known.duplicate, device)
+        own = self.rules.criterion.reading == "leaderboard"
+        fields = {}
+        for lacks, rows in patterns(self.tried.lacking):
+            columns = pool.column(self.m.duplicate[rows])
+            fields[lacks.tobytes()] = field(pool.on(~lacks), columns, self.rules.criterion, own=own)
+        return Court(self.rules, fields)
+
+    def decide(self, court: Court, found: Iterator[Ranks] | None = None) -> Verdicts:
+        """The verdicts, from ranks that were found on a device in the order of `tasks`, or that the court can count."""
+        m = self.m
+        if found is None:
+            return decide(m, self.rules.criterion, weigh(court, self.tried, m.duplicate, interface=m.interface))
+
+        def rank(among: Field, lo: Ints, hi: Ints, column: Ints) -> Ranks:
+            return next(found)
+
+        return decide(m, self.rules.criterion, weigh(court, self.tried, m.duplicate, interface=m.interface, rank=rank))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _DeviceOrder(Order):
+    """An order that is counted on a device."""
+
+    device: Device
+
+    def counts(self, mine: Ints) -> tuple[Ints, Ints]:
+        return counts(self.rising, mine, self.device)
+
+
+@dataclass(frozen=True, eq=False)
+class _DevicePool(Pool):
+    """A pool whose orders are counted on a device."""
+
+    device: Device
+
+    @cached_property
+    def orders(self) -> tuple[Order, Order]:
+        low, high = super().orders
+        counted = _DeviceOrder(low.values, low.rising, low.place, self.device)
+        if high is low:
+            return counted, counted
+        return counted, _DeviceOrder(high.values, high.rising, high.place, self.device)
+
+    def on(self, tests: Bools) -> Pool:
+        return _DevicePool(self.lo[:, tests], self.hi[:, tests], self.duplicate, self.device)

@@ -1,0 +1,28 @@
+"""Calibration: maps from stored to fresh durations of references, judged out of fold beside no map at all.
+
+A map is directed, and holds for one clock, estimator and start-up rule. It moves stored references that were not
+re-run into a fresh campaign, never a candidate. Which campaigns to calibrate is the caller's choice.
+"""
+
+from replay.calibration.fits import AffineFit, Fit, apply, best, fit_affine, fit_kinds, formula
+from replay.calibration.maps import KINDS, NONE, Maps, fit_line
+from replay.calibration.merits import Merits, spearman
+from replay.calibration.pools import outside_warning, with_stored
+
+__all__ = [
+    "KINDS",
+    "NONE",
+    "AffineFit",
+    "Fit",
+    "Maps",
+    "Merits",
+    "apply",
+    "best",
+    "fit_affine",
+    "fit_kinds",
+    "fit_line",
+    "formula",
+    "outside_warning",
+    "spearman",
+    "with_stored",
+]

@@ -1,0 +1,160 @@
+"""A fitted map with its merits: what is stored, and what `apply` uses.
+
+Every kind is fitted on the same pairs and judged beside no map at all; which of several is kept is decided here too.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from replay.calibration.maps import KINDS, Maps, mapped
+from replay.calibration.merits import NAN, Merits, Trial, refusal
+from replay.calibration.pairs import match
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """fresh = a * stored ** power + b, with its merits where each problem was left out of its own fit; nan: unknown."""
+
+    a: float
+    b_ns: float
+    pairs: int  # (reference, test) measured in both campaigns
+    problems: int
+    clock: str  # what the map holds for
+    estimator: str
+    startup: str
+    r2: float = NAN  # out of fold
+    error: float = NAN  # median relative error out of fold
+    error_unmapped: float = NAN  # the same of no map
+    spearman_before: float = NAN  # of stored against fresh reference scores, others unmapped
+    spearman_after: float = NAN  # others mapped out of fold
+    shift_points: float = NAN  # mean move of a fresh reference's mean percentile when the others are mapped, not re-run
+    shift_points_unmapped: float = NAN
+    refused: str = ""  # why the map must not be used
+    kind: str = "affine"
+    power: float = 1.0
+    r2_unmapped: float = NAN
+    low_ns: int | None = None  # shortest stored duration that was fitted; None where it was not recorded
+    high_ns: int | None = None  # longest
+    moved: int | None = None  # stored durations of references that were not re-run: what it is there for
+    outside: int | None = None  # of these, how many lie below the shortest or above the longest fitted
+
+    def extrapolates(self, stored_ns: Ints) -> Bools:
+        """Which stored durations lie outside the fitted range, of the shape given; none where no range was recorded."""
+        if self.low_ns is None or self.high_ns is None:
+            return np.zeros(np.shape(stored_ns), dtype=np.bool_)
+        return (stored_ns < self.low_ns) | (stored_ns > self.high_ns)
+
+
+AffineFit = Fit
+"""The name from before there were other kinds."""
+
+
+def fit_kinds(
+    stored: Sequence[ProblemMeasurements],
+    fresh: Sequence[ProblemMeasurements],
+    criterion: Criterion,
+    kinds: Sequence[str] = tuple(KINDS),
+    *,
+    heard: Callable[[str], None] = lambda _kind: None,
+) -> list[Fit]:
+    """The maps of some kinds from stored to fresh durations in ns, fitted on the references measured in both campaigns.
+
+    Over the optimization tests, pairs that finished on both sides. Refused, with the reason: fewer than 3 pairs or 2
+    problems, a map that does not rise, or no gain over no map, out of fold, in relative error or in percentile points.
+    `heard` is told each kind when it is done. ReplayError for an unknown kind, or when a problem appears twice on one
+    side.
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ReplayError(f"calibration: no kind {kind!r}; use one of {', '.join(KINDS)}")
+    every = match(stored, fresh, criterion)
+    matches = [one for one in every if one.both.any()]
+    of = (criterion.clock, criterion.estimator, criterion.startup)
+    pairs = sum(int(one.both.sum()) for one in matches)
+    plain = Fit(NAN, NAN, pairs, len(matches), *of)
+    if pairs < 3 or len(matches) < 2:
+        reason = f"{pairs} pairs on {len(matches)} problems: at least 3 on 2 are needed"
+        return [replace(plain, kind=kind, refused=reason) for kind in kinds]
+    trial = Trial.of(matches)
+    plain = _ranged(plain, trial.x, np.concatenate([one.moved for one in every]))
+    unmapped = trial.without_map()
+    fits = []
+    for kind in kinds:
+        fits.append(_fit(replace(plain, kind=kind), trial, unmapped))
+        heard(kind)
+    return fits
+
+
+def fit_affine(
+    stored: Sequence[ProblemMeasurements], fresh: Sequence[ProblemMeasurements], criterion: Criterion
+) -> Fit:
+    """The least-squares line alone: `fit_kinds` of the kind `affine`."""
+    return fit_kinds(stored, fresh, criterion, ("affine",))[0]
+
+
+def best(fits: Sequence[Fit]) -> Fit:
+    """The one to keep: usable before refused, fewest percentile points, then smallest error, then the plainest kind.
+
+    Figures that agree to 0.001 points and a millionth of relative error count as equal. ReplayError without any fit.
+    """
+    if not fits:
+        raise ReplayError("calibration: no fit to choose from; name at least one kind")
+    order = list(KINDS)
+
+    def key(fit: Fit) -> tuple[bool, float, float, int]:
+        figures = [np.inf if np.isnan(v) else v for v in (fit.shift_points, fit.error)]
+        return bool(fit.refused), round(figures[0], 3), round(figures[1], 6), order.index(fit.kind)
+
+    return min(fits, key=key)
+
+
+def apply(fit: Fit, stored_ns: Ints) -> Ints:
+    """Mapped durations in whole ns, at least 1, of the shape given. ReplayError when the fit is refused.
+
+    A duration outside the fitted range is mapped by the same formula; `Fit.extrapolates` says which are.
+    """
+    if fit.refused:
+        raise ReplayError(f"calibration refused ({fit.refused}); judge with calibration 'none'")
+    x = np.asarray(np.maximum(stored_ns, 0) if fit.power != 1 else stored_ns, dtype=np.float64)
+    whole: Ints = np.maximum(np.rint(mapped(x, fit.a, fit.b_ns, fit.power)), 1).astype(np.int64)
+    return whole
+
+
+def formula(a: float, b_ns: float, power: float = 1.0) -> str:
+    """The map in words, b in ms."""
+    stored = "stored" if power == 1 else f"stored ** {power:.4f}"
+    return f"fresh = {a:.4g} * {stored}" + (f" {b_ns / 1e6:+.2f} ms" if b_ns else "")
+
+
+def _ranged(plain: Fit, x: Floats, moved: Floats) -> Fit:
+    found = replace(plain, low_ns=int(x.min()), high_ns=int(x.max()), moved=len(moved))
+    return replace(found, outside=int(found.extrapolates(moved.astype(np.int64)).sum()))
+
+
+def _fit(plain: Fit, trial: Trial, unmapped: Merits) -> Fit:
+    maps = KINDS[plain.kind].fit(trial.x, trial.y, trial.group)
+    fit = replace(
+        plain,
+        a=maps.a,
+        b_ns=maps.b,
+        power=maps.power,
+        r2_unmapped=unmapped.r2,
+        error_unmapped=unmapped.error,
+        spearman_before=unmapped.spearman,
+        shift_points_unmapped=unmapped.points,
+    )
+    if not maps.is_known:
+        return replace(_lineless(fit, maps), refused="the stored durations do not differ without one of the problems")
+    found = trial.with_maps(maps)
+    fit = replace(fit, r2=found.r2, error=found.error, spearman_after=found.spearman, shift_points=found.points)
+    return replace(fit, refused=refusal(maps, found, unmapped))
+
+
+def _lineless(fit: Fit, maps: Maps) -> Fit:
+    """A power that is not known is told as 1: the coefficients beside it say that there is no line."""
+    return fit if np.isfinite(maps.power) else replace(fit, a=NAN, power=1.0)

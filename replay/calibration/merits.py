@@ -1,0 +1,139 @@
+"""What a map is worth where each problem was left out of its own fit, always beside no map at all, and the gate.
+
+A high R^2 alone proves nothing: least squares sees the long tests only. So errors are relative, and told in percentile
+points as well. Nothing is fitted here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from replay.calibration.maps import Maps
+from replay.calibration.pairs import Match
+from replay.measurements import Bools, Floats
+from replay.ranks import versus
+
+NAN = float("nan")
+LEAST_R2 = 0.9
+"""A drift of one service leaves far more (0.9933 was published); a map between unlike machines leaves less."""
+LEAST_FALL = 0.01
+"""By how much a rank correlation must fall to count as worse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merits:
+    """The merits of one way to use stored references; nan when unknown."""
+
+    r2: float = NAN
+    error: float = NAN  # median relative error
+    spearman: float = NAN  # of stored against fresh reference scores
+    points: float = NAN  # mean move of a fresh reference's mean percentile, others as predicted, not as re-run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """Pairs of both campaigns, and all that is the same whatever the map."""
+
+    matches: Sequence[Match]
+    x: Floats  # [n] stored
+    y: Floats  # [n] fresh
+    group: np.ndarray[tuple[int, ...], np.dtype[np.int64]]  # [n] number of the problem
+    old: Floats  # [R] score of each re-run reference's stored durations in the stored pool
+    rerun: Floats  # [R] of its fresh durations among the others' fresh ones
+
+    @classmethod
+    def of(cls, matches: Sequence[Match]) -> "Trial":
+        """The trial of matches that have at least one pair each."""
+        x, y = (np.concatenate([side[m.both] for m, side in pairs]) for pairs in _sides(matches))
+        group = np.repeat(np.arange(len(matches)), [int(m.both.sum()) for m in matches])
+        old = [scores(m.stored, m.both, m.pool, m.others) for m in matches]
+        rerun = [scores(m.fresh, m.both, m.fresh, m.others[:, m.pool_rows]) for m in matches]
+        return cls(matches, x, y, group, np.concatenate(old), np.concatenate(rerun))
+
+    def without_map(self) -> Merits:
+        """The merits of no map: stored durations as they are."""
+        return self._merits(self.x, [m.pool for m in self.matches])
+
+    def with_maps(self, maps: Maps) -> Merits:
+        """The merits of maps, each problem by the one that left it out."""
+        pools = [maps.without(g, m.pool) for g, m in enumerate(self.matches)]
+        return self._merits(maps.out_of_fold(self.x, self.group), pools)
+
+    def _merits(self, predicted: Floats, pools: Sequence[Floats]) -> Merits:
+        among = [scores(m.fresh, m.both, pool, m.others) for m, pool in zip(self.matches, pools, strict=True)]
+        moved = [
+            scores(m.fresh, m.both, pool[m.pool_rows], m.others[:, m.pool_rows])
+            for m, pool in zip(self.matches, pools, strict=True)
+        ]
+        return Merits(*errors(self.y, predicted), self._spearman(among), self._points(moved))
+
+    def _spearman(self, among: Sequence[Floats]) -> float:
+        fresh = np.concatenate(among)
+        seen = ~np.isnan(self.old + fresh)
+        return spearman(self.old[seen], fresh[seen])
+
+    def _points(self, moved: Sequence[Floats]) -> float:
+        apart = np.abs(np.concatenate(moved) - self.rerun)
+        known = apart[~np.isnan(apart)]
+        return float(100 * known.mean()) if len(known) else NAN
+
+
+def _sides(matches: Sequence[Match]) -> tuple[list[tuple[Match, Floats]], list[tuple[Match, Floats]]]:
+    return [(m, m.stored) for m in matches], [(m, m.fresh) for m in matches]
+
+
+def errors(y: Floats, predicted: Floats) -> tuple[float, float]:
+    """(R^2, median relative error) of predictions of y [n]; R^2 is nan where y does not vary."""
+    left, spread = float(((y - predicted) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
+    relative = float(np.median(np.abs(predicted - y) / np.maximum(y, 1)))
+    return 1 - left / spread if spread > 0 else NAN, relative
+
+
+def scores(mine: Floats, valid: Bools, pool: Floats, others: Bools) -> Floats:
+    """Mean over the valid tests of the percentile / 100 among the others' finished durations [n]; nan without any."""
+    size = others.astype(np.int64) @ (~np.isnan(pool)).astype(np.int64)  # [n, t]
+    pairwise = versus(mine[:, None, :], pool[None, :, :]) * others[:, :, None]
+    counts = valid & (size > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ranks = np.where(counts, pairwise.sum(axis=1, dtype=np.int64) / (2 * size), 0)
+        return np.asarray(ranks.sum(axis=1) / counts.sum(axis=1))
+
+
+def spearman(x: Floats, y: Floats) -> float:
+    """Spearman's rank correlation of x and y [n] with averaged ties; nan when one of them does not vary."""
+    ranks = [_ranks(v) for v in (x, y)]
+    dx, dy = (rank - rank.mean() if rank.size else rank for rank in ranks)
+    scale = float(np.sqrt((dx * dx).sum() * (dy * dy).sum()))
+    return float((dx * dy).sum() / scale) if scale > 0 else NAN
+
+
+def _ranks(values: Floats) -> Floats:
+    """Twice the averaged rank [n], from 0: how many are smaller, and how many are no larger."""
+    rising = np.sort(values)
+    found: Floats = (rising.searchsorted(values, "left") + rising.searchsorted(values, "right")).astype(np.float64)
+    return found
+
+
+def refusal(maps: Maps, found: Merits, unmapped: Merits) -> str:
+    """Why a map must not be used; empty when it may.
+
+    It must rise, and out of fold beat no map in relative error, misplace references by no more percentile points, order
+    them no worse, and follow the fresh durations (LEAST_R2). What is unknown refuses nothing: where no problem has two
+    references there are neither points nor an order, and the rest decides.
+    """
+    if maps.a <= 0 or maps.power <= 0:
+        return f"slope {maps.a if maps.a <= 0 else maps.power:.3g} is not positive"
+    if not found.error < unmapped.error:
+        return f"out of fold its median relative error {found.error:.3g} does not beat {unmapped.error:.3g} of no map"
+    if found.points > unmapped.points:
+        points = f"{found.points:.3g} percentile points, {unmapped.points:.3g} without a map"
+        return f"out of fold it misplaces references by {points}"
+    if found.spearman < unmapped.spearman - LEAST_FALL:
+        order = f"Spearman {found.spearman:.3g}, {unmapped.spearman:.3g} without a map"
+        return f"out of fold it orders references worse: {order}"
+    if found.r2 < LEAST_R2:
+        return (
+            f"its leave-one-problem-out R squared {found.r2:.3g} is below {LEAST_R2}: this is no drift of one service"
+        )
+    return ""

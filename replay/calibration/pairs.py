@@ -1,0 +1,71 @@
+"""Pairs of durations of references that were measured in two campaigns, problem by problem.
+
+Problems, programs and tests match by id. Only runs that finished right on both sides make a pair: what was killed,
+failed or never run fits no map.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.measurements import ABSENT, Bools, Floats, Ints, Outcome, ProblemMeasurements, durations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """References of one problem measured in both campaigns: n references, t tests, N in the stored pool."""
+
+    stored: Floats  # [n, t] ns
+    fresh: Floats  # [n, t]
+    both: Bools  # [n, t] finished on both sides
+    pool: Floats  # [N, t] stored durations of all stored references, nan where not finished
+    others: Bools  # [n, N] neither the program nor its duplicate
+    pool_rows: Ints  # [n] where each reference stands in the pool
+
+    @property
+    def moved(self) -> Floats:
+        """Finished stored durations [m] of references that were not re-run: what a map would move."""
+        left: Floats = np.delete(self.pool, self.pool_rows, axis=0)
+        finished: Floats = left[~np.isnan(left)]
+        return finished
+
+
+def match(
+    stored: Sequence[ProblemMeasurements], fresh: Sequence[ProblemMeasurements], criterion: Criterion
+) -> list[Match]:
+    """One match a problem of both campaigns, in the order of the fresh ones; ReplayError when one is given twice."""
+    old, new = _by_problem(stored), _by_problem(fresh)
+    return [_match(old[name], new[name], criterion) for name in new if name in old]
+
+
+def _match(stored: ProblemMeasurements, fresh: ProblemMeasurements, criterion: Criterion) -> Match:
+    known = set(stored.tests.ids)
+    flags = zip(fresh.tests.ids, fresh.tests.optimization, strict=True)
+    kept = [test for test, optimization in flags if optimization and test in known]
+    pool_ids = [stored.programs[i] for i in np.flatnonzero(stored.reference)]
+    rerun = {fresh.programs[i] for i in np.flatnonzero(fresh.reference)}
+    place = np.array([j for j, name in enumerate(pool_ids) if name in rerun], dtype=np.int64)
+    pool = _finished(stored, criterion, pool_ids, kept)
+    again = _finished(fresh, criterion, [pool_ids[j] for j in place], kept)
+    duplicate = stored.duplicate[stored.reference]
+    others = duplicate[place][:, None] != duplicate[None, :]
+    return Match(pool[place], again, ~np.isnan(pool[place] + again), pool, others, place)
+
+
+def _finished(m: ProblemMeasurements, criterion: Criterion, programs: list[str], tests: list[str]) -> Floats:
+    """Durations in ns of the programs on the tests, nan where a run did not finish right."""
+    read_ns = durations(m, criterion)
+    values = np.where((m.outcome == Outcome.OK) & (read_ns != ABSENT), read_ns, np.nan)
+    rows, columns = {p: i for i, p in enumerate(m.programs)}, {t: i for i, t in enumerate(m.tests.ids)}
+    picked = values[[rows[p] for p in programs], :] if programs else values[:0]
+    return picked[:, [columns[t] for t in tests]]
+
+
+def _by_problem(measurements: Sequence[ProblemMeasurements]) -> dict[str, ProblemMeasurements]:
+    found = {m.problem: m for m in measurements}
+    if len(found) < len(measurements):
+        raise ReplayError("calibration: a problem appears twice in one campaign; give each problem once")
+    return found

@@ -1,0 +1,65 @@
+"""Whose programs are judged, over many problems side by side, and pass@1 of each maker from bare statuses.
+
+The same numbers as `estimates` makes of verdicts, for thousands of criteria. No verdict is made here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """pass@1 of one maker's candidates."""
+
+    maker: str
+    value: float  # mean over its problems, in [0, 1]; undecided counts as not passed
+    passed: int
+    undecided: int
+    programs: int
+    problems: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """Whose the programs of many problems are, side by side [P in all]."""
+
+    makers: tuple[str, ...]
+    cell: Ints  # [P] problem * makers + maker; the last number of all for a program that is no candidate
+    size: Ints  # [problems, makers] candidates
+
+    @classmethod
+    def of(cls, problems: Sequence[ProblemMeasurements]) -> "Crowd":
+        """The makers of all candidates."""
+        found: set[str] = set()
+        for m in problems:
+            found.update(maker for maker, mine in zip(m.makers, m.candidate.tolist(), strict=True) if mine)
+        makers = {maker: place for place, maker in enumerate(sorted(found))}
+        cells, nobody = [], len(problems) * len(makers)
+        for number, m in enumerate(problems):
+            place = np.array([makers.get(maker, 0) for maker in m.makers], dtype=np.int64)
+            cells.append(np.where(m.candidate, number * len(makers) + place, nobody))
+        cell = np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64)
+        size = np.bincount(cell, minlength=nobody + 1)[:nobody].reshape(len(problems), -1)
+        return cls(tuple(makers), cell, size)
+
+    def count(self, chosen: Bools) -> Ints:
+        """How many of each maker's candidates on each problem are chosen [problems, makers]."""
+        return np.bincount(self.cell[chosen], minlength=self.size.size + 1)[: self.size.size].reshape(self.size.shape)
+
+    def tallies(self, status: Bytes) -> dict[str, Ints]:
+        """Of each maker the candidates that passed, are undecided, and are there at all, by problem [problems, 3]."""
+        counts = np.stack([self.count(status == 1), self.count(status == -1), self.size], axis=2)
+        return {maker: counts[self.size[:, place] > 0, place] for place, maker in enumerate(self.makers)}
+
+    def rates(self, status: Bytes) -> list[Rate]:
+        """pass@1 of each maker from statuses [P], makers in alphabetical order."""
+        return [rate_of(maker, tally) for maker, tally in self.tallies(status).items()]
+
+
+def rate_of(maker: str, tally: Ints) -> Rate:
+    passed, undecided, programs = (int(total) for total in tally.sum(axis=0))
+    return Rate(maker, float((tally[:, 0] / tally[:, 2]).mean()), passed, undecided, programs, len(tally))

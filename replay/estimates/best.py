@@ -1,0 +1,99 @@
+"""Best of N: what the best of N samples would be worth, from the n that were drawn, without drawing again.
+
+Values are efficiencies, larger is better; a sample that failed has the smallest. Says nothing of which sample it is.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.gates import Status, Verdicts
+from replay.measurements import ABSENT, Floats, ProblemMeasurements, durations
+
+
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """The expected value of the best of N samples, the mean over problems."""
+
+    n: int
+    problems: int
+    samples: int
+    value: float
+    upper_bound: float  # with everything that was never seen at its best; nan where that is not known
+
+
+def best_of(values: Floats, n: int) -> float:
+    """The expected largest of n of the values [m] drawn without replacement: an unbiased estimate.
+
+    sum_{r=n..m} C(r-1, n-1) / C(m, n) * e_(r), e sorted ascending. Source: ENAMEL's eff@k (Qiu et al. 2024, arXiv
+    2406.06647). ReplayError unless 1 <= n <= m.
+    """
+    m = len(values)
+    if not 1 <= n <= m:
+        raise ReplayError(f"best of {n}: only {m} samples; choose 1 to {m}")
+    return float(np.sort(values)[n - 1 :] @ np.array(_chances(m, n)))
+
+
+@lru_cache(maxsize=4096)
+def _chances(m: int, n: int) -> tuple[float, ...]:
+    """How likely the r-th smallest of m is the largest of n drawn, r = n .. m."""
+    every = math.comb(m, n)
+    return tuple(math.comb(r - 1, n - 1) / every for r in range(n, m + 1))
+
+
+def best_curve(low: Sequence[Floats], high: Sequence[Floats]) -> list[BestOf]:
+    """Best of 1 to as many samples as every problem has; `low` and `high` are each problem's values from and to."""
+    most = min((len(values) for values in low), default=0)
+    samples = sum(len(values) for values in low)
+    return [
+        BestOf(n, len(low), samples, *(float(np.mean([best_of(v, n) for v in side])) for side in (low, high)))
+        for n in range(1, most + 1)
+    ]
+
+
+def efficiencies(
+    verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], run: str
+) -> tuple[list[Floats], list[Floats]]:
+    """Each problem's efficiencies of one maker's samples, from and to: 1 - q where correct, 0 where not.
+
+    An undecided sample is worth 0 at least; one without a rank is worth 0 to 1. Problems that left the environment and
+    those without a sample are not among them.
+    """
+    low, high = [], []
+    for v, m in zip(verdicts, measurements, strict=True):
+        mine = m.candidate & (np.array(m.makers) == run)
+        if v.left_out or not mine.any():
+            continue
+        den = np.maximum(v.q_den, 1)
+        slow, fast = (np.where(v.q_den > 0, q / den, unknown) for q, unknown in ((v.q_hi, 1.0), (v.q_lo, 0.0)))
+        low.append(np.where(v.c == Status.PASS, 1 - slow, 0.0)[mine])
+        high.append(np.where(v.c != Status.FAIL, 1 - fast, 0.0)[mine])
+    return low, high
+
+
+def speed_ups(
+    verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], criterion: Criterion, run: str
+) -> tuple[list[Floats], list[Floats]]:
+    """Each problem's speeds of one maker's samples, from and to: total time of the median correct reference over own.
+
+    Over all tests; 0 where a sample is not correct or lacks a duration, not known (nan) at best where it is undecided.
+    Problems without a correct reference are not among them.
+    """
+    low, high = [], []
+    for v, m in zip(verdicts, measurements, strict=True):
+        mine = m.candidate & (np.array(m.makers) == run)
+        read = durations(m, criterion)
+        totals = np.where((read != ABSENT).all(axis=1), read.sum(axis=1), 0)
+        pool = totals[m.reference & (v.c == Status.PASS) & (totals > 0)]
+        if v.left_out or not mine.any() or not len(pool):
+            continue
+        speed = np.where(totals > 0, np.median(pool) / np.maximum(totals, 1), 0.0)
+        earned = np.where(v.c == Status.PASS, speed, 0.0)
+        low.append(earned[mine])
+        high.append(np.where(v.c == Status.UNDECIDED, np.nan, earned)[mine])
+    return low, high

@@ -1,0 +1,47 @@
+"""Uncertainty over training runs: how far an estimate would move if the training were done again.
+
+Never merged with the uncertainty over problems: two columns. With one run a side there is none, and none is made up.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from replay.errors import ReplayError
+from replay.estimates.counts import Counts
+from replay.estimates.intervals import LEVEL, Interval, t_interval
+from replay.measurements import Floats
+
+
+def run_values(runs: Sequence[Counts], k: int) -> Floats:
+    """pass@k of each training run [R], each the mean over its problems; ReplayError when runs have other problems.
+
+    Runs are compared as wholes, so each of them must have been asked the same.
+    """
+    if len({run.problems for run in runs}) != 1:
+        names = ", ".join(run.run for run in runs)
+        raise ReplayError(f"training runs {names} were not all sampled on the same problems; name runs that were")
+    return np.array([run.rates(k).mean() if run.problems else math.nan for run in runs])
+
+
+def over_runs(values: Floats) -> Interval | None:
+    """The 95% t interval of the mean share over training runs [R], clipped to [0, 1]; None with one."""
+    return t_interval(values)
+
+
+def difference_over_runs(a: Floats, b: Floats) -> Interval | None:
+    """Welch's 95% interval of the difference of two means over training runs; None unless both sides have two.
+
+    Degrees of freedom after Welch 1947; a difference of runs that do not vary has no width.
+    """
+    if min(len(a), len(b)) < 2:
+        return None
+    parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
+    middle, variance = float(a.mean() - b.mean()), sum(parts)
+    if variance == 0:
+        return middle, middle
+    freedom = variance**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(variance)
+    return middle - half, middle + half

@@ -1,0 +1,172 @@
+"""Rows of a report: pass@k with its intervals, and the paired difference of two makers on the same problems.
+
+Every row names its training runs, problems and samples. Bounds from undecided verdicts, intervals over problems and
+intervals over training runs stand in columns of their own.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from replay.estimates.counts import Counts
+from replay.estimates.intervals import (
+    RESAMPLES,
+    Interval,
+    analytic_interval,
+    bootstrap,
+    mean,
+    mean_interval,
+    p_value,
+    two_stage,
+)
+from replay.estimates.runs import difference_over_runs, over_runs, run_values
+from replay.measurements import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PassEstimate:
+    """pass@k of one or more training runs of one kind, in [0, 1]."""
+
+    runs: tuple[str, ...]
+    k: int
+    problems: int
+    samples: int
+    value: float  # undecided counted as not passed
+    upper_bound: float  # undecided counted as passed
+    over_problems: Interval | None  # analytic, 95%
+    method: str  # `t` or `wilson`
+    bootstrapped: Interval | None  # the same by drawing problems anew
+    two_stage: Interval | None  # by drawing problems and their samples anew; of one training run only
+    over_runs: Interval | None  # 95%, None with one run
+    left_out: tuple[str, ...]  # problems that left the environment
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """pass@k of A minus that of B over the problems that both have; values in [0, 1]."""
+
+    k: int
+    a_runs: tuple[str, ...]
+    b_runs: tuple[str, ...]
+    problems: int
+    samples: tuple[int, int]
+    left_out: tuple[str, ...]  # problems that one side lacks, or that left the environment
+    a: float
+    b: float
+    difference: float
+    bounds: tuple[float, float]  # what undecided verdicts leave open
+    over_problems: Interval | None  # paired t, 95%
+    bootstrapped: Interval | None
+    over_runs: Interval | None  # Welch, 95%; None unless both sides have two runs
+    p: float | None  # of the paired t test; None where the differences do not vary
+    gain: float | None  # relative: (a - b) / b; None where b is 0
+    gain_interval: Interval | None  # by drawing problems anew; None where a resample of b may be 0
+
+
+def pass_estimate(
+    runs: Sequence[Counts], k: int, rng: np.random.Generator, *, resamples: int = RESAMPLES
+) -> PassEstimate:
+    """pass@k of training runs on the problems that all of them have, with its intervals; nan without a problem."""
+    shared = _shared(runs)
+    kept = [_on(run, shared) for run in runs]
+    values, upper = (_mean_rates(kept, k, optimistic=best) for best in (False, True))
+    interval, method = analytic_interval(values)
+    return PassEstimate(
+        runs=tuple(run.run for run in runs),
+        k=k,
+        problems=len(shared),
+        samples=_samples(kept),
+        value=_mean(values),
+        upper_bound=_mean(upper),
+        over_problems=interval,
+        method=method,
+        bootstrapped=bootstrap([values], mean, rng, resamples=resamples),
+        two_stage=two_stage(kept[0], k, rng, resamples=resamples) if len(kept) == 1 else None,
+        over_runs=over_runs(run_values(kept, k)) if len(kept) > 1 else None,
+        left_out=_left_out(runs, shared),
+    )
+
+
+def difference(
+    a: Sequence[Counts], b: Sequence[Counts], k: int, rng: np.random.Generator, *, resamples: int = RESAMPLES
+) -> Difference:
+    """The paired difference of two sides, each of one or more training runs; a problem's rate is the mean of its runs.
+
+    ReplayError where a problem has fewer than k samples of a run.
+    """
+    shared = _shared([*a, *b])
+    sides = [[_on(run, shared) for run in side] for side in (a, b)]
+    low, high = ([_mean_rates(side, k, optimistic=best) for side in sides] for best in (False, True))
+    apart = low[0] - low[1]
+    gained = relative_gain(_mean(low[0]), _mean(low[1]))
+    by_run = [run_values(side, k) for side in sides]
+    return Difference(
+        k=k,
+        a_runs=tuple(run.run for run in a),
+        b_runs=tuple(run.run for run in b),
+        problems=len(shared),
+        samples=(_samples(sides[0]), _samples(sides[1])),
+        left_out=_left_out([*a, *b], shared),
+        a=_mean(low[0]),
+        b=_mean(low[1]),
+        difference=_mean(apart),
+        bounds=(_mean(low[0] - high[1]), _mean(high[0] - low[1])),
+        over_problems=mean_interval(apart),
+        bootstrapped=bootstrap([apart], mean, rng, resamples=resamples),
+        over_runs=difference_over_runs(*by_run) if shared else None,
+        p=p_value(apart),
+        gain=gained,
+        gain_interval=gain_interval(low[0], low[1], rng, resamples=resamples),
+    )
+
+
+def relative_gain(a: float, b: float) -> float | None:
+    """How much a exceeds b as a share of b; None where b is 0 or unknown."""
+    return (a - b) / b if b > 0 else None
+
+
+def gain_interval(a: Floats, b: Floats, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Interval | None:
+    """The 95% percentile interval of the relative gain of mean a over mean b [P], problems drawn anew.
+
+    None with fewer than two problems, or where so many resamples of b have mean 0 that an end is not finite.
+    """
+
+    def gain(mine: Floats, theirs: Floats) -> Floats:
+        top, bottom = mine.mean(axis=-1), theirs.mean(axis=-1)
+        return np.asarray(np.divide(top - bottom, bottom, out=np.full_like(top, 1e300), where=bottom > 0))
+
+    found = bootstrap([a, b], gain, rng, resamples=resamples)
+    return None if found is None or max(found) >= 1e200 else found
+
+
+def _shared(runs: Sequence[Counts]) -> tuple[str, ...]:
+    """The problems that every run has, in the order of the first."""
+    others = [set(run.problems) for run in runs[1:]]
+    return tuple(p for p in runs[0].problems if all(p in other for other in others))
+
+
+def _left_out(runs: Sequence[Counts], shared: Sequence[str]) -> tuple[str, ...]:
+    named = {p for run in runs for p in (*run.problems, *run.left_out)}
+    return tuple(sorted(named - set(shared)))
+
+
+def _on(run: Counts, problems: Sequence[str]) -> Counts:
+    """A run on some of its problems."""
+    place = {p: i for i, p in enumerate(run.problems)}
+    rows = np.array([place[p] for p in problems], dtype=np.int64)
+    return Counts(run.run, tuple(problems), run.samples[rows], run.passed[rows], run.undecided[rows], run.left_out)
+
+
+def _mean_rates(runs: Sequence[Counts], k: int, *, optimistic: bool) -> Floats:
+    """pass@k of each problem [P], the mean over the runs."""
+    return np.asarray(np.mean([run.rates(k, optimistic=optimistic) for run in runs], axis=0))
+
+
+def _samples(runs: Sequence[Counts]) -> int:
+    return sum(int(run.samples.sum()) for run in runs)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan

@@ -1,0 +1,190 @@
+"""The train-by-eval matrix: every training run against every criterion, and how far criteria agree on the runs.
+
+Shares of one campaign go in pairs by problem, so that a difference between two runs has an interval over problems;
+where a training was repeated it has one over runs too, apart from it. No verdict is decided by rules of its own.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from replay.calibration import spearman
+from replay.court import combine, weigh_all
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.estimates import difference_over_runs, mean_interval
+from replay.families import FAMILIES, family
+from replay.gates import Status, one_campaign
+from replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
+
+NAN = math.nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """pass@1 of every training run under every criterion: R runs of M makers, C criteria, N problems."""
+
+    runs: tuple[str, ...]
+    members: tuple[tuple[int, ...], ...]  # [R] the makers of each run; several where a training was repeated
+    criteria: tuple[str, ...]
+    families: tuple[str, ...]  # [C]
+    by_maker: Floats  # [C, M, N] share of the maker's programs that pass; nan where the problem left the environment
+    undecided: Ints  # [C, R] programs; they count as not passed
+    programs: Ints  # [C, R]
+
+    @property
+    def shares(self) -> Floats:
+        """Share of the run's programs that pass [C, R, N], the mean over its makers; nan as above."""
+        parts = [_mean(np.moveaxis(self.by_maker[:, list(own)], 1, -1)) for own in self.members]
+        return np.stack(parts, axis=1)
+
+    def repeats(self, row: int, run: int) -> Floats:
+        """pass@1 in [0, 1] of each repetition of a run under a criterion [K]."""
+        return _mean(self.by_maker[row, list(self.members[run])])
+
+    @property
+    def values(self) -> Floats:
+        """pass@1 in percent [C, R], the mean over the problems that stayed; nan when none did."""
+        return 100 * _mean(self.shares)
+
+    @property
+    def problems(self) -> Ints:
+        """The problems that stayed under each criterion for each run [C, R]."""
+        seen: Ints = (~np.isnan(self.shares)).sum(axis=2)
+        return seen
+
+    @property
+    def correlations(self) -> Floats:
+        """Spearman's rank correlation between criteria over the runs [C, C]; nan where the runs do not vary."""
+        rows = self.values
+        return np.array([[_agree(a, b) for b in rows] for a in rows]).reshape(len(rows), len(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyFigures:
+    """How much a family of criteria sets training runs apart, and how much it moves with its own parameter."""
+
+    family: str
+    criteria: int  # those that keep at least one problem
+    spread: float  # points: largest minus smallest p over the runs, mean over the family's criteria
+    half_width: float  # points: of the 95% interval of that difference over problems, mean; nan with one problem
+    half_width_runs: float  # the same over training runs; nan unless both runs were repeated
+    range: float  # points: largest minus smallest p over the family's criteria, mean over the runs
+
+    @property
+    def decides(self) -> bool:
+        """Whether the spread is beyond both intervals, as far as known; else it decides nothing about the runs."""
+        return self.spread > self.half_width and not self.spread <= self.half_width_runs
+
+
+def matrix(
+    problems: Sequence[ProblemMeasurements],
+    criteria: Mapping[str, Criterion],
+    runs: Mapping[str, Sequence[str]],
+    progress: Callable[[int], None] | None = None,
+) -> Matrix:
+    """The matrix of training runs, each with its makers, under some criteria; undecided counts as not passed.
+
+    `progress` is told after each problem. ReplayError without runs or criteria, or when the measurements are of several
+    campaigns.
+    """
+    if not runs or not criteria:
+        raise ReplayError("matrix: name at least one training run and one criterion")
+    one_campaign(problems)
+    makers = list(dict.fromkeys(maker for own in runs.values() for maker in own))
+    counts = np.zeros((3, len(criteria), len(makers), len(problems)), dtype=np.int64)  # passed, undecided, programs
+    for place, m in enumerate(problems):
+        rows = [np.array([by == maker for by in m.makers], dtype=np.bool_) & m.candidate for maker in makers]
+        for row, status in enumerate(decide(m, list(criteria.values()))):
+            if status is not None:
+                counts[:, row, :, place] = np.array([_counted(status[mine]) for mine in rows]).T
+        if progress:
+            progress(1)
+    members = tuple(tuple(makers.index(maker) for maker in own) for own in runs.values())
+    undecided, programs = (
+        np.stack([part[:, list(own)].sum(axis=(1, 2)) for own in members], axis=1) for part in counts[1:]
+    )
+    return Matrix(
+        runs=tuple(runs),
+        members=members,
+        criteria=tuple(criteria),
+        families=tuple(family(criterion) for criterion in criteria.values()),
+        by_maker=np.where(counts[2] > 0, counts[0] / np.maximum(counts[2], 1), NAN),
+        undecided=undecided,
+        programs=programs,
+    )
+
+
+def _counted(status: Bytes) -> tuple[int, int, int]:
+    """(passed, undecided, all)."""
+    return int((status == Status.PASS).sum()), int((status == Status.UNDECIDED).sum()), len(status)
+
+
+def decide(m: ProblemMeasurements, criteria: Sequence[Criterion]) -> list[Bytes | None]:
+    """The statuses [P] that each criterion gives a problem's programs; None where it leaves the environment.
+
+    What does not hang on tau is weighed once for all criteria that differ in it alone.
+    """
+    weighed = {}
+    found: list[Bytes | None] = []
+    for criterion in criteria:
+        common = replace(criterion, tau="100")
+        if common not in weighed:
+            weighed[common] = weigh_all(m, common)
+        one = weighed[common]
+        found.append(None if one.rules.left_out else combine(one.c, one.gate(criterion)))
+    return found
+
+
+def family_figures(found: Matrix) -> list[FamilyFigures]:
+    """Spread over runs and range over the parameter of each family, in the families' order.
+
+    The two runs that differ most were chosen by looking, so the interval of their difference is, if anything, too
+    narrow.
+    """
+    values = found.values
+    figures = []
+    for name in (known for known in FAMILIES if known in found.families):
+        rows = [row for row, of in enumerate(found.families) if of == name and not np.isnan(values[row]).all()]
+        apart = [_difference(found, row) for row in rows] or [(NAN, NAN, NAN)]
+        spread, problems, runs = (float(np.mean(part)) for part in zip(*apart, strict=True))
+        figures.append(FamilyFigures(name, len(rows), spread, problems, runs, _range(values[rows])))
+    return figures
+
+
+def _range(values: Floats) -> float:
+    """Largest minus smallest p over criteria [K, R], mean over the runs that have every one of them; nan without."""
+    whole = values[:, ~np.isnan(values).any(axis=0)]
+    return float((whole.max(axis=0) - whole.min(axis=0)).mean()) if whole.size else NAN
+
+
+def _difference(found: Matrix, row: int) -> tuple[float, float, float]:
+    """(largest minus smallest p of a criterion over the runs, its half-width over problems, that over runs), points.
+
+    Student's t over the differences of the problems that both runs have, nan with fewer than two; Welch's over the
+    repetitions of both, nan unless each has two.
+    """
+    values, shares = found.values[row], found.shares[row]
+    best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
+    apart = shares[best] - shares[worst]
+    over_problems = mean_interval(apart[~np.isnan(apart)])
+    over_runs = difference_over_runs(found.repeats(row, best), found.repeats(row, worst))
+    return float(values[best] - values[worst]), _half(over_problems), _half(over_runs)
+
+
+def _half(interval: tuple[float, float] | None) -> float:
+    """Half the width of an interval of shares, in points; nan without one."""
+    return NAN if interval is None else 50 * (interval[1] - interval[0])
+
+
+def _agree(a: Floats, b: Floats) -> float:
+    seen = ~(np.isnan(a) | np.isnan(b))
+    return spearman(a[seen], b[seen]) if seen.sum() > 1 else NAN
+
+
+def _mean(shares: Floats) -> Floats:
+    seen = ~np.isnan(shares)
+    count = seen.sum(axis=-1)
+    return np.where(count > 0, np.where(seen, shares, 0).sum(axis=-1) / np.maximum(count, 1), NAN)

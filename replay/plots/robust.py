@@ -1,0 +1,36 @@
+"""The four panels of robustness: p_tau and relative gain, each against beta and against alpha."""
+
+from collections.abc import Sequence
+
+from replay.plots.figure import Kind
+from replay.plots.panels import Line, Panel, look, panels_plot
+from replay.robustness import ALPHA, BETA
+from replay.robustness import Line as Series
+
+NS_PER_MS = 1_000_000
+
+
+def robustness_plot(series: Sequence[Series], baseline: str, title: str, footer: str, *, kind: Kind) -> bytes:
+    """The bytes of the picture; the baseline's own gain, 0 everywhere, is a dotted line."""
+    makers = sorted({one.maker for one in series})
+    taus = sorted({one.tau for one in series}, reverse=True)
+    words = {BETA: "beta (ms) at alpha = 1", ALPHA: "alpha at beta = 0"}
+    marks = {BETA: 0.0, ALPHA: 1.0}
+
+    def panel(along: str, *, gains: bool) -> Panel:
+        lines = [
+            Line(
+                f"{one.maker}, p_{one.tau}",
+                [at / NS_PER_MS if along == BETA else at for at in one.at],
+                one.gain if gains else one.p_tau,
+                look(makers.index(one.maker), taus.index(one.tau)),
+                hollow=[count > 0 for count in one.undecided],
+            )
+            for one in series
+            if one.along == along and not (gains and one.maker == baseline)
+        ]
+        label = f"gain over {baseline} (%)" if gains else "p_tau (%)"
+        return Panel("", words[along], label, lines, mark=marks[along], level=0 if gains else None)
+
+    grid = [[panel(along, gains=gains) for along in (BETA, ALPHA)] for gains in (False, True)]
+    return panels_plot(grid, title, footer, kind=kind)

@@ -1,0 +1,73 @@
+"""Robustness: what becomes of p_tau, and of a run's gain over a baseline, when the sandbox is slower or faster.
+
+Only references are scaled, d' = max(alpha d + beta, 0), by `sweeps`; candidates stay as they were measured. Here two
+lines through that grid are read: beta at alpha = 1, and alpha at beta = 0.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replay.errors import ReplayError
+from replay.estimates import relative_gain
+from replay.sweeps import Axes, Point
+
+BETA, ALPHA = "beta", "alpha"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One maker at one tau along one of the two lines."""
+
+    maker: str
+    tau: int
+    along: str  # `beta` in ns at alpha = 1, or `alpha` at beta = 0
+    at: tuple[float, ...]
+    p_tau: tuple[float, ...]  # percent
+    gain: tuple[float, ...]  # percent of the baseline's p_tau; nan where that is 0
+    undecided: tuple[int, ...]
+
+
+def line_axes(taus: tuple[int, ...], *, alphas: tuple[float, ...], betas_ns: tuple[int, ...]) -> tuple[Axes, Axes]:
+    """The two grids to sweep: beta at alpha = 1, and alpha at beta = 0."""
+    return Axes(taus, betas_ns=betas_ns), Axes(taus, alphas=alphas)
+
+
+def lines(points: tuple[Sequence[Point], Sequence[Point]], baseline: str) -> list[Line]:
+    """Every maker's lines from the two sweeps (along beta, along alpha), the baseline's own with gain 0.
+
+    Relative gain is 100 (p / p_baseline - 1) at the same place. ReplayError when nobody is called like the baseline.
+    """
+    found = []
+    for along, grid in zip((BETA, ALPHA), points, strict=True):
+        makers = sorted({point.maker for point in grid})
+        if baseline not in makers:
+            raise ReplayError(f"baseline {baseline!r} made none of the programs; choose one of {', '.join(makers)}")
+        taus = sorted({point.tau for point in grid}, reverse=True)
+        found += [_line(grid, along, maker=maker, tau=tau, baseline=baseline) for tau in taus for maker in makers]
+    return found
+
+
+def gain(value: float, base: float) -> float:
+    """Relative gain in percent, 100 (value / base - 1); nan where the base is 0."""
+    share = relative_gain(value, base)
+    return math.nan if share is None else 100 * share
+
+
+def _line(grid: Sequence[Point], along: str, *, maker: str, tau: int, baseline: str) -> Line:
+    mine = [point for point in grid if point.maker == maker and point.tau == tau]
+    mine.sort(key=lambda point: _place(point, along))
+    base = {_place(point, along): point.p_tau for point in grid if point.maker == baseline and point.tau == tau}
+    return Line(
+        maker=maker,
+        tau=tau,
+        along=along,
+        at=tuple(_place(point, along) for point in mine),
+        p_tau=tuple(point.p_tau for point in mine),
+        gain=tuple(gain(point.p_tau, base.get(_place(point, along), math.nan)) for point in mine),
+        undecided=tuple(point.undecided for point in mine),
+    )
+
+
+def _place(point: Point, along: str) -> float:
+    return float(point.beta_ns) if along == BETA else point.alpha

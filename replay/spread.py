@@ -1,0 +1,193 @@
+"""One question put to many problems, here or by the processes of a Ray cluster: the same results, in the same order.
+
+The one home of ray in this room, imported only where the engine `ray` is asked for. Each problem is answered by itself,
+with random numbers keyed by its id, so nothing depends on which process answers, or on how many there are.
+"""
+
+import copy
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.gates import Looking, Verdicts, judge
+from replay.measurements import ProblemMeasurements
+
+ENGINES = ("local", "ray")
+PACKAGE = "lapledger"
+STORE_BYTES = 512 * 2**20
+"""Shared memory of a cluster that is started here; what does not fit there goes to its folder."""
+STARTS = 4
+"""How often a cluster on this machine is started at most."""
+SHARES = 4
+"""Shares of the problems that each process gets, one after the other: problems are of different sizes."""
+
+Found = TypeVar("Found")
+Found_co = TypeVar("Found_co", covariant=True)
+
+
+class Asked(Protocol[Found_co]):
+    """What is asked of one problem: plain data of a class that every process can import, such as `Judged`."""
+
+    def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> Found_co:
+        """The answer; it depends on the problem and on the random numbers alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The question what a criterion says of a problem."""
+
+    criterion: Criterion
+
+    def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> dict[str, Any]:
+        """The fields of the verdicts, without the problem itself, which whoever asks has; nothing is drawn."""
+        verdicts = judge(m, self.criterion, hold=False)
+        return {field.name: getattr(verdicts, field.name) for field in fields(verdicts) if field.name != "looking"}
+
+
+def judge_by(
+    engine: str, problems: Sequence[ProblemMeasurements], *, criterion: Criterion, workers: int | None = None
+) -> list[Verdicts]:
+    """The verdicts on every problem, in their order, judged by an engine; details are found here, when asked for.
+
+    ReplayError as `spread` raises it.
+    """
+    found = spread(problems, Judged(criterion), engine=engine, workers=workers)
+    return [
+        Verdicts(**decided, looking=Looking(m, criterion, None)) for m, decided in zip(problems, found, strict=True)
+    ]
+
+
+def generator(seed: int, problem: str) -> np.random.Generator:
+    """The random numbers of one problem under a seed, 0 or larger: its own, whoever draws them and in what order."""
+    return np.random.default_rng([seed, int.from_bytes(hashlib.sha256(problem.encode()).digest(), "big")])
+
+
+def spread(
+    problems: Sequence[ProblemMeasurements],
+    judge_one: Asked[Found],
+    *,
+    engine: str = "local",
+    workers: int | None = None,
+    seed: int = 0,
+) -> list[Found]:
+    """What is found on each problem, in the order of the problems, so that any sum over them is taken in that order.
+
+    The engine `local` asks here, one problem after the other. `ray` asks the cluster that is connected, or one that is
+    started for the call, `workers` problems at a time (all its processors without). ReplayError for an unknown engine,
+    for what a problem refuses (the first that does so), and where the cluster fails.
+    """
+    if engine not in ENGINES:
+        raise ReplayError(f"engine {engine!r} is not known; use one of {', '.join(ENGINES)}")
+    if engine == "local":
+        return _answers(problems, judge_one, seed)
+    if _ray().is_initialized():
+        return _by_ray(problems, judge_one, workers, seed)
+    with cluster(workers=workers):
+        return _by_ray(problems, judge_one, workers, seed)
+
+
+@contextmanager
+def cluster(*, address: str | None = None, workers: int | None = None, folder: str | None = None) -> Iterator[None]:
+    """A connected cluster: the one at an address, or one of `workers` processes that is started here and stopped after.
+
+    `folder` holds its logs and sockets and should have a short name. ReplayError where ray is not installed, or where
+    there is no cluster to be had.
+    """
+    here = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": STORE_BYTES, "_temp_dir": folder}
+    if address:
+        _connect(address, 1, {})
+    else:
+        _connect("local", STARTS, here)
+    try:
+        yield
+    finally:
+        _ray().shutdown()
+
+
+def _connect(address: str, tries: int, options: dict[str, Any]) -> None:
+    """Connects to a cluster, which is started where the address is `local`; ReplayError when the last try fails."""
+    for left in reversed(range(tries)):
+        try:
+            _ray().init(address=address, log_to_driver=False, logging_level="error", **options)
+        except ReplayError:
+            raise
+        except Exception as error:  # noqa: BLE001  (ray raises errors of every kind here, bare ones too)
+            if left and "timed out" in str(error):
+                continue  # a busy machine may need longer than the half minute that ray gives it
+            message = f"the Ray cluster {address!r} cannot be used: {_line(error)}; see `ray status`"
+            raise ReplayError(message) from None
+        return
+
+
+def _by_ray(
+    problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], workers: int | None, seed: int
+) -> list[Found]:
+    """The same from the cluster, a few shares at a time, fetched in their order."""
+    ray = _ray()
+    count = workers or max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    step = max(1, -(-len(problems) // (SHARES * count)))
+    # Ray pickles what it sends. That is between processes of this user that run this code; nothing that came from a
+    # file or from the ledger is ever unpickled.
+    ask, release = ray.remote(_share), version(PACKAGE)
+    pending: deque[Any] = deque()
+    found: list[Found] = []
+    try:
+        for start in range(0, len(problems), step):
+            if len(pending) == 2 * count:
+                found += _fetched(pending.popleft())
+            pending.append(ask.remote(problems[start : start + step], judge_one, seed, release))
+        while pending:
+            found += _fetched(pending.popleft())
+    finally:
+        for reference in pending:
+            ray.cancel(reference)
+    return found
+
+
+def _fetched(reference: Any) -> Any:
+    """The answers of one share, copied out of the cluster's memory, which is gone when it stops."""
+    ray = _ray()
+    try:
+        return copy.deepcopy(ray.get(reference))
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, ReplayError):
+            raise ReplayError(str(error.cause)) from None
+        raise ReplayError(f"a process of the Ray cluster failed: {_line(error.cause)}; try engine 'local'") from None
+    except ray.exceptions.RayError as error:
+        raise ReplayError(f"the Ray cluster failed: {_line(error)}; see `ray status`, or use engine 'local'") from None
+
+
+def _share(problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], seed: int, release: str) -> list[Found]:
+    """The answers of some problems, in a process of the cluster; it must run the same release as whoever asks."""
+    if version(PACKAGE) != release:
+        raise ReplayError(
+            f"a process of the Ray cluster has {PACKAGE} {version(PACKAGE)}, this one {release}: install the same"
+            " release on every machine"
+        )
+    return _answers(problems, judge_one, seed)
+
+
+def _answers(problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], seed: int) -> list[Found]:
+    return [judge_one(m, generator(seed, m.problem)) for m in problems]
+
+
+def _line(error: object) -> str:
+    """The kind of an error and the first line of what it says."""
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
+
+
+def _ray() -> Any:
+    """The package ray; ReplayError where it is not installed."""
+    try:
+        import ray
+    except ImportError:
+        raise ReplayError("engine 'ray' needs the package ray; pip install 'lapledger[ray]'") from None
+    return ray

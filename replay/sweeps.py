@@ -1,0 +1,135 @@
+"""Sweeps: many criteria over the same measurements, one point for each maker at each place of a grid.
+
+Every point equals the single replay of its criterion over the scaled measurements; what is shared between points is
+computed once. No verdict is decided by other rules than those of `gates`, and nothing is drawn here.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from replay.criteria import NS_PER_MS, Criterion
+from replay.crowds import Rate
+from replay.errors import ReplayError
+from replay.estimates import estimate
+from replay.gates import judge
+from replay.measurements import ProblemMeasurements
+from replay.prepared import Many, is_common
+from replay.scaling import Scale, refuse_memory, scaled
+
+COMPILED_FROM = 5_000_000
+"""Runs times replays from which on machine code is worth its loading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The grid: every combination is one replay. ReplayError when a value has no criterion."""
+
+    taus: tuple[int, ...]  # percent
+    timeouts_ns: tuple[int | None, ...] = (None,)  # absolute intra-execution limit; None: as the criterion says
+    alphas: tuple[float, ...] = (1.0,)  # references are scaled: d' = max(alpha d + beta, 0), candidates never
+    betas_ns: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        """Refuse empty axes and values that no criterion can say."""
+        if not (self.taus and self.timeouts_ns and self.alphas and self.betas_ns):
+            raise ReplayError("sweep: an axis is empty; give every axis at least one value")
+        for tau in self.taus:
+            if not 1 <= tau <= 100:
+                raise ReplayError(f"sweep: tau {tau} is not allowed; use whole percents from 1 to 100")
+        for timeout in self.timeouts_ns:
+            if timeout is not None and (timeout < NS_PER_MS or timeout % NS_PER_MS):
+                raise ReplayError(f"sweep: a timeout of {timeout} ns is not allowed; use whole ms, 1 or more")
+        for scale in self.scales:
+            if abs(scale.beta_ns) >= 2**60:
+                raise ReplayError(f"sweep: a beta of {scale.beta_ns} ns is not allowed; use one below 36 years")
+
+    @property
+    def scales(self) -> list[Scale]:
+        """Every alpha with every beta."""
+        return [Scale(alpha, beta) for alpha in self.alphas for beta in self.betas_ns]
+
+    @property
+    def replays(self) -> int:
+        """How many single replays the grid stands for."""
+        return len(self.taus) * len(self.timeouts_ns) * len(self.alphas) * len(self.betas_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One maker at one place of the grid."""
+
+    maker: str
+    alpha: float
+    beta_ns: int
+    timeout_ns: int | None
+    tau: int
+    p_tau: float  # pass@1 averaged over problems, in percent; nan when every problem left the environment
+    undecided: int
+    programs: int
+    problems: int
+
+
+def sweep(
+    problems: Sequence[ProblemMeasurements],
+    criterion: Criterion,
+    axes: Axes,
+    progress: Callable[[int], None] | None = None,
+) -> list[Point]:
+    """One point a maker at each place of the grid: alpha, beta, timeout, tau, maker, the last one fastest.
+
+    `progress` hears how many of the axes' replays each step has done. ReplayError as `judge` and `estimate` raise, and
+    when memory is to be scaled.
+    """
+    if not all(scale.nothing for scale in axes.scales):
+        refuse_memory(criterion)
+    runs = sum(m.outcome.size for m in problems)
+    if is_common(criterion) and runs * axes.replays >= COMPILED_FROM:
+        found = _compiled(problems, criterion, axes)
+    else:
+        found = _one_by_one(problems, criterion, axes)
+    points = []
+    for (by, timeout, tau), rates in found:
+        points += [_point(one, by, timeout, tau) for one in rates]
+        if progress:
+            progress(1)
+    return points
+
+
+Place = tuple[Scale, int | None, int]
+
+
+def _compiled(
+    problems: Sequence[ProblemMeasurements], criterion: Criterion, axes: Axes
+) -> Iterator[tuple[Place, list[Rate]]]:
+    """Each replay in machine code; one weighing serves all taus."""
+    many = Many.of(problems, criterion)
+    for by in axes.scales:
+        for timeout in axes.timeouts_ns:
+            weighed = many.weigh(at(criterion, timeout), by)
+            for tau in axes.taus:
+                yield (by, timeout, tau), many.crowd.rates(weighed.status(at(criterion, timeout, tau)))
+
+
+def _one_by_one(
+    problems: Sequence[ProblemMeasurements], criterion: Criterion, axes: Axes
+) -> Iterator[tuple[Place, list[Rate]]]:
+    """Each replay by itself: any criterion, in its own time."""
+    for by in axes.scales:
+        measured = [scaled(m, criterion, by) for m in problems]
+        for timeout in axes.timeouts_ns:
+            for tau in axes.taus:
+                asked = at(criterion, timeout, tau)
+                found = estimate([judge(m, asked) for m in measured], measured, 1)
+                rates = [Rate(e.maker, e.value, e.passed, e.undecided, e.programs, e.problems) for e in found]
+                yield (by, timeout, tau), rates
+
+
+def at(criterion: Criterion, timeout_ns: int | None, tau: int = 100) -> Criterion:
+    """The criterion of one place of the grid."""
+    asked = replace(criterion, tau=str(tau))
+    return asked if timeout_ns is None else replace(asked, limit_ms=timeout_ns // NS_PER_MS)
+
+
+def _point(one: Rate, by: Scale, timeout: int | None, tau: int) -> Point:
+    place = (by.alpha, by.beta_ns, timeout, tau)
+    return Point(one.maker, *place, 100 * one.value, one.undecided, one.programs, one.problems)

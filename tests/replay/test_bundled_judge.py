@@ -1,0 +1,138 @@
+"""The judge that travels in a bundle, against the kernel: two implementations of the definitions that share no code."""
+
+from dataclasses import asdict, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from replay_builders import measured
+from test_definitions import FINISHED, criteria, worlds
+
+from consumers.exports.portable import mapping
+from consumers.exports.portable.durations import Readings
+from consumers.exports.portable.facts import Problem, Run
+from consumers.exports.portable.judging import Judge
+from consumers.exports.portable.students import interval
+from replay.calibration import Fit, with_stored
+from replay.criteria import PRESETS, Criterion
+from replay.errors import ReplayError
+from replay.estimates import analytic_interval
+from replay.gates import judge
+from replay.measurements import Outcome, ProblemMeasurements, durations, kill_bounds
+
+WORDS = {
+    Outcome.OK: "accepted",
+    Outcome.WRONG_ANSWER: "wrong_answer",
+    Outcome.RUN_TIME_ERROR: "run_time_error",
+    Outcome.MEMORY_LIMIT: "memory_limit",
+    Outcome.OUTPUT_LIMIT: "output_limit",
+    Outcome.TIME_LIMIT: "time_limit",
+}
+ALL = (*FINISHED, Outcome.TIME_LIMIT, Outcome.TIME_LIMIT, Outcome.MISSING)
+
+
+def as_bundled(m: ProblemMeasurements) -> Problem:
+    """The same measurements as a bundle gives them."""
+
+    def present(values):
+        return [int(value) for value in values if value >= 0]
+
+    def run(p, t):
+        if m.outcome[p, t] == Outcome.MISSING:
+            return None
+        clocks = {"wall": present(m.wall_ns[p, t]), "cpu": present(m.cpu_ns[p, t]), "memory": []}
+        return Run(WORDS[Outcome(m.outcome[p, t])], clocks, int(m.startup_ns[p, t]), int(m.limit_ns[p, t]))
+
+    kinds = ("original", "correctness", "optimization")
+    sizes = ("input_chars", "output_chars")
+    tests = [
+        {name: bool(getattr(m.tests, name)[t]) for name in kinds}
+        | {name: int(getattr(m.tests, name)[t]) for name in sizes}
+        | {"test_id": m.tests.ids[t]}
+        for t in range(len(m.tests.ids))
+    ]
+    programs = [
+        {
+            "program_id": name,
+            "maker": maker,
+            "source_blob": f"{int(m.duplicate[p]):064x}",
+            "reference": bool(m.reference[p]),
+            "candidate": bool(m.candidate[p]),
+        }
+        for p, (name, maker) in enumerate(zip(m.programs, m.makers, strict=True))
+    ]
+    return Problem(m.problem, tests, programs, [[run(p, t) for t in range(len(tests))] for p in range(len(programs))])
+
+
+SLOPES = ("slope", "log-slope")
+ANY = st.one_of(criteria(), st.sampled_from(list(PRESETS.values()))).filter(lambda asked: asked.statistic not in SLOPES)
+
+
+@given(m=worlds(ALL, programs=6, tests=4), criterion=ANY)
+@settings(max_examples=150)
+def test_both_judges_say_the_same_of_every_program(m, criterion):
+    """Verdict, pool and both bounds of q, whatever was killed, crashed or never run."""
+    check(m, criterion)
+
+
+@pytest.mark.parametrize("statistic", SLOPES)
+@pytest.mark.parametrize("outcome", [1, 2, 6])
+def test_both_fit_the_same_slopes(statistic, outcome):
+    """Durations against the references' medians of 4 and 9 ns over two tests; one run ended, failed or was killed."""
+    wall = [[3, 9], [4, 8], [5, 30], [4, 10], [2, 2]]
+    outcomes = [[1, 1], [1, 1], [1, 1], [1, 1], [1, outcome]]
+    m = measured(wall, reference=[0, 1, 2, 3], outcome=outcomes, limit=2)
+    check(m, Criterion(tau="50", statistic=statistic, timeouts="tolerated"))
+
+
+def check(m, criterion, bundled=None):
+    try:
+        kernel = judge(m, criterion)
+    except ReplayError:
+        return
+    verdicts = Judge(bundled or as_bundled(m), asdict(criterion)).judged().verdicts
+    for row, found in enumerate(verdicts):
+        den = int(kernel.q_den[row])
+        q = (Fraction(int(kernel.q_lo[row]), den), Fraction(int(kernel.q_hi[row]), den)) if den else None
+        assert (found.status, found.references) == (kernel.status[row], kernel.pool_size[row]), kernel.reason[row]
+        assert found.q == q
+
+
+@given(fresh=worlds(ALL, programs=4, tests=3), stored=worlds(ALL, programs=5, tests=4), data=st.data())
+@settings(max_examples=100)
+def test_both_map_stored_references_alike(fresh, stored, data):
+    """Lines and powers, on any clock; killed runs, tests and programs that only one campaign has."""
+    stored = replace(stored, programs=("p0", *(f"s{n}" for n in range(1, len(stored.programs)))))
+    coefficients = data.draw(st.sampled_from([(1.7, -200_000.0, 1.0), (0.5, 0.0, 1.0), (3.0, 0.0, 0.9)]))
+    criterion = data.draw(ANY.filter(lambda asked: asked.clock != "memory"))
+    of = (criterion.clock, criterion.estimator, criterion.startup)
+    fit = Fit(*coefficients[:2], 9, 3, *of, power=coefficients[2])
+    bundled = mapping.with_stored(as_bundled(fresh), as_bundled(stored), asdict(fit))
+    check(with_stored(fresh, stored, fit), criterion, bundled)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=40))
+def test_both_give_the_same_interval(values):
+    """Student's t and Wilson's, from two values on."""
+    (found, method), (expected, name) = interval(values), analytic_interval(np.array(values))
+    assert method == name
+    assert found == (None if expected is None else pytest.approx(list(expected), rel=1e-9, abs=1e-9))
+
+
+@given(
+    repetitions=st.lists(st.integers(1, 50), min_size=1, max_size=5),
+    estimator=st.sampled_from(["min", "median", "mean", "hodges-lehmann"]),
+    startup=st.sampled_from(["keep", "subtract"]),
+    killed=st.booleans(),
+)
+def test_both_read_repetitions_alike(repetitions, estimator, startup, killed):
+    """Estimator, start-up and the bound of a killed run, on each clock."""
+    outcome = [[Outcome.TIME_LIMIT if killed else Outcome.OK]]
+    m = measured([[repetitions]], reference=[0], outcome=outcome, limit=40, startup_ns=np.array([[7]]))
+    for clock in ("wall", "cpu"):
+        criterion = Criterion(estimator=estimator, startup=startup, clock=clock)
+        found = Readings(as_bundled(m), asdict(criterion))
+        assert found.ns == durations(m, criterion).tolist()
+        assert found.bound == kill_bounds(m, criterion).tolist()

@@ -1,0 +1,247 @@
+"""Best of N, win rates, tiers, A/A figures and programs slower than every reference: values by hand and by counting."""
+
+import dataclasses
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replay_builders import MS, measured
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.estimates import (
+    best_curve,
+    best_of,
+    between_campaigns,
+    between_halves,
+    by_field,
+    by_terciles,
+    count,
+    efficiencies,
+    members,
+    pass_at_k,
+    slower_than_all,
+    speed_ups,
+    speeds,
+    token_count,
+    win_rate,
+)
+from replay.gates import judge
+
+VALUES = st.lists(st.integers(0, 9), min_size=1, max_size=8)
+
+
+@given(VALUES.flatmap(lambda v: st.tuples(st.just(v), st.integers(1, len(v)))))
+def test_best_of_n_is_the_mean_over_all_draws(given_):
+    """Counted draw by draw: the mean of the largest of every n-subset."""
+    values, n = given_
+    draws = [max(draw) for draw in combinations(values, n)]
+    assert best_of(np.array(values, dtype=float), n) == pytest.approx(np.mean(draws))
+
+
+@given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
+def test_best_of_n_of_passes_is_pass_at_n(counts):
+    """With values 0 and 1 the two estimators are one."""
+    n, c, k = counts
+    assert best_of(np.array([1.0] * c + [0.0] * (n - c)), k) == pytest.approx(pass_at_k(n, c, k))
+
+
+def test_a_curve_ends_where_a_problem_has_no_more_samples():
+    """Up to the smallest number of samples; what was never seen is in the upper bound only."""
+    low, high = [np.array([0.2, 0.6]), np.array([0.5, 0.5, 0.0])], [np.array([0.2, 1.0]), np.array([0.5, 0.5, 0.0])]
+    first, second = best_curve(low, high)
+    assert (first.n, first.problems, first.samples) == (1, 2, 5)
+    assert (first.value, first.upper_bound) == (pytest.approx((0.4 + 1 / 3) / 2), pytest.approx((0.6 + 1 / 3) / 2))
+    assert (second.n, second.value) == (2, pytest.approx((0.6 + 0.5) / 2))
+    assert best_curve([], []) == []
+    with pytest.raises(ReplayError, match="best of 3: only 2 samples; choose 1 to 2"):
+        best_of(low[0], 3)
+
+
+def race(a, b, *, problem="sum", refs=(2, 4, 6, 8), outcomes=None):
+    """One problem on one test: durations in ms of the samples of a and b, after the references."""
+    wall = np.array([[ms * MS] for ms in (*refs, *a, *b)])
+    makers = ("human",) * len(refs) + ("a",) * len(a) + ("b",) * len(b)
+    candidate = np.arange(len(wall)) >= len(refs)
+    return measured(
+        wall, reference=range(len(refs)), makers=makers, problem=problem, candidate=candidate, outcome=outcomes
+    )
+
+
+def judged(*problems, criterion=None):
+    """The verdicts on some problems."""
+    return [judge(m, criterion or Criterion()) for m in problems]
+
+
+def test_efficiency_is_one_minus_q_where_correct():
+    """By hand: against 2, 4, 6, 8 ms, 1 ms ties with the best own score: q = 1/8; 5 ms 1/2, 9 ms 7/8; wrong is 0."""
+    m = race((1, 5, 9, 1), (), outcomes=[[1]] * 7 + [[2]])
+    low, high = efficiencies(judged(m), [m], "a")
+    assert low[0].tolist() == high[0].tolist() == [0.875, 0.5, 0.125, 0.0]
+    open_ = race((1, 5), (), outcomes=[[1]] * 5 + [[0]])
+    low, high = efficiencies(judged(open_), [open_], "a")
+    assert (low[0].tolist(), high[0].tolist()) == ([0.875, 0.0], [0.875, 0.875])
+    assert efficiencies(judged(m), [m], "nobody") == ([], [])
+
+
+def test_speed_is_held_against_the_median_reference():
+    """By hand: the median reference takes 5 ms, so 1 ms is 5 times as fast; wrong is 0, undecided not known."""
+    m = race((1, 10, 1), (), outcomes=[[1]] * 6 + [[2]])
+    low, high = speed_ups(judged(m), [m], Criterion(), "a")
+    assert low[0].tolist() == high[0].tolist() == [5.0, 0.5, 0.0]
+    assert best_curve(low, high)[1].value == pytest.approx((5 + 5 + 0.5) / 3)
+    open_ = race((1, 5), (), outcomes=[[1]] * 5 + [[0]])
+    low, high = speed_ups(judged(open_), [open_], Criterion(), "a")
+    assert low[0].tolist() == [5.0, 0.0]
+    assert np.isnan(best_curve(low, high)[0].upper_bound)
+    bare = measured([[1]], reference=[], makers=("a",))
+    assert speed_ups(judged(bare), [bare], Criterion(), "a") == ([], [])
+
+
+def test_win_rates_by_median_best_and_worst():
+    """By hand: a has the better median, b the better best; a tie and a problem without a correct sample are named."""
+    problems = [
+        race((3, 4, 5), (1, 6, 9), problem="first"),
+        race((3, 4), (4, 3), problem="tie"),
+        race((1,), (2,), problem="fast"),
+        race((1,), (2,), problem="wrong", outcomes=[[1]] * 5 + [[2]]),
+        race((), (2,), problem="lone"),
+    ]
+    a, b = (speeds(judged(*problems), problems, Criterion(), [run]) for run in "ab")
+    assert a["first"].tolist() == [3 * MS, 4 * MS, 5 * MS]
+    median, best, worst = (win_rate(a, b, reading) for reading in ("median", "best", "worst"))
+    assert (median.wins, median.losses, median.value) == (2, 0, 1.0)
+    assert (best.wins, best.losses, best.value) == (1, 1, 0.5)
+    assert (worst.wins, worst.losses) == (2, 0)
+    assert (median.ties, median.left_out, median.problems, median.samples) == (("tie",), ("wrong",), 4, (6, 6))
+    assert median.interval is not None
+    assert win_rate(b, a, "best").value == 1 - best.value
+    with pytest.raises(ReplayError, match="no reading 'mean'; use one of median, best, worst"):
+        win_rate(a, b, "mean")
+
+
+def test_the_interval_of_a_win_rate():
+    """30 problems, 20 won: Wilson holds it, problems drawn anew agree; nothing but ties gives no rate."""
+    a = {f"p{i}": np.array([1 if i < 20 else 3]) for i in range(30)}
+    b = dict.fromkeys(a, np.array([2]))
+    found = win_rate(a, b, "median", np.random.default_rng(0))
+    assert found.value == pytest.approx(2 / 3)
+    assert found.interval[0] < 0.5 < found.interval[1]
+    assert found.bootstrapped == pytest.approx(found.interval, abs=0.04)
+    tied = win_rate(a, a, "median", np.random.default_rng(0))
+    assert (tied.value, tied.interval, tied.bootstrapped, len(tied.ties)) == (None, None, None, 30)
+
+
+def test_speeds_of_several_campaigns_never_meet():
+    """Candidates are not mapped; a sample's speed is the sum over tests, and one that lacks a duration has none."""
+    m = measured([[1, 2], [3, 4]], reference=[0], makers=("human", "a"))
+    with pytest.raises(ReplayError, match="meet only through a named calibration"):
+        speeds(judged(m, m), [m, dataclasses.replace(m, campaign="two", problem="x")], Criterion(), ["a"])
+    assert speeds(judged(m), [m], Criterion(), ["a", "human"])["sum"].tolist() == [3, 7]
+    assert speeds(judged(m), [m], Criterion(clock="memory"), ["a"])["sum"].tolist() == []
+
+
+def test_counts_are_of_one_maker():
+    """The candidates of that maker alone; a maker without any is refused by name."""
+    m = race((1, 9), (2,))
+    verdicts = judged(m, criterion=Criterion(tau="50"))
+    found = count(verdicts, [m], "a")
+    assert (found.samples.tolist(), found.passed.tolist(), found.problems) == ([2], [1], ("sum",))
+    with pytest.raises(ReplayError, match="no candidate of 'c' in these problems"):
+        count(verdicts, [m], "c")
+    with pytest.raises(ReplayError, match="different problems"):
+        count(verdicts, [], "a")
+
+
+def test_a_problem_that_left_the_environment_is_named():
+    """A filter that keeps none of its tests: no rate, but its name."""
+    m = race((1,), (2,))
+    criterion = Criterion(keep_ms=1000)
+    found = count(judged(m, criterion=criterion), [m], "a")
+    assert (found.problems, found.left_out) == ((), ("sum",))
+    assert efficiencies(judged(m, criterion=criterion), [m], "a") == ([], [])
+    assert speeds(judged(m, criterion=criterion), [m], criterion, ["a"]) == {}
+
+
+def test_programs_slower_than_every_reference():
+    """Of 9, 8 and 1 ms against 2..8 ms only 9 is: 8 is as slow as the last, not slower. A wrong one is not counted."""
+    m = race((9, 8, 1, 9), (), outcomes=[[1]] * 7 + [[2]])
+    found = slower_than_all(judged(m), [m], Criterion(), "a")
+    assert (found.correct, found.slower, found.undecided, found.value, found.problems) == (3, 1, 0, 1 / 3, 1)
+    assert slower_than_all(judged(m), [m], Criterion()).correct == 3
+    assert slower_than_all(judged(m), [m], Criterion(), "b").value is None
+
+
+def test_whether_a_killed_program_is_the_slowest_may_be_open():
+    """Killed at 10 ms: slower than references that all ended before, else nobody knows; timeouts are tolerated."""
+    tolerant = Criterion(timeouts="tolerated")
+    rows = {"limit": 10 * MS, "reference": [0, 1], "makers": ("human", "human", "a", "a")}
+    ended = measured([[2 * MS], [8 * MS], [10 * MS], [9 * MS]], outcome=[[1], [1], [6], [1]], **rows)
+    found = slower_than_all(judged(ended, criterion=tolerant), [ended], tolerant, "a")
+    assert (found.correct, found.slower, found.undecided) == (2, 2, 0)
+    open_ = measured([[2 * MS], [10 * MS], [10 * MS], [9 * MS]], outcome=[[1], [6], [6], [1]], **rows)
+    found = slower_than_all(judged(open_, criterion=tolerant), [open_], tolerant, "a")
+    assert (found.correct, found.slower, found.undecided) == (2, 0, 1)
+
+
+def test_a_reference_is_not_held_against_itself():
+    """The slowest reference is slower than all others; without another there is no pool, and it is not counted."""
+    m = measured([[2], [5]], reference=[0, 1])
+    assert slower_than_all(judged(m), [m], Criterion(), "human").slower == 1
+    alone = measured([[2]], reference=[0])
+    assert slower_than_all(judged(alone), [alone], Criterion()).correct == 0
+
+
+def test_the_same_code_in_two_campaigns():
+    """Everything 1.25 times slower the second time but one program, 1.6 times: geometric mean and spread by hand."""
+    first = [measured([[4, 8], [12, 20]], reference=[0], problem=p, campaign="one") for p in ("x", "y")]
+    second = [dataclasses.replace(m, campaign="two", wall_ns=m.wall_ns * 5 // 4) for m in first]
+    wall = second[0].wall_ns.copy()
+    wall[0] = first[0].wall_ns[0] * 8 // 5  # 6 and 12
+    second[0] = dataclasses.replace(second[0], wall_ns=wall)
+    found = between_campaigns(first, second, Criterion())
+    assert (found.between, found.programs, found.problems, found.pairs) == ("campaigns one and two", 4, 2, 8)
+    assert 1 / found.speedup == pytest.approx((1.25**3 * 1.5) ** (1 / 4), rel=1e-9)
+    assert (found.usual, found.largest) == (pytest.approx(1.25), pytest.approx(1.5))
+    logs = np.log([1.25**1 * 1.5, 1.25**2]) / 2
+    assert found.interval[0] < 1 / np.exp(logs.mean()) < found.interval[1]
+    assert between_campaigns(first, [], Criterion()) is None
+
+
+def test_the_same_code_in_two_halves_of_its_repetitions():
+    """Odd repetitions 2, 2, even 3: the median of each half, 2/3; without repetitions there is no figure."""
+    wall = np.array([[[2, 3, 2]], [[20, 30, 20]]])
+    m = measured(wall, reference=[0])
+    found = between_halves([m], Criterion())
+    assert (found.speedup, found.usual, found.programs) == (pytest.approx(2 / 3), pytest.approx(1.5), 2)
+    assert (found.between, found.interval) == ("odd and even repetitions", None)
+    assert between_halves([measured([[1]], reference=[0])], Criterion()) is None
+
+
+def test_tiers_by_terciles_of_tokens():
+    """Six problems with medians 10 .. 60: two a tier; equal medians share the easier one."""
+    found = by_terciles({f"p{i}": [10 * i - 1, 10 * i, 10 * i + 1] for i in range(1, 7)})
+    assert members(found) == {"easy": ["p1", "p2"], "medium": ["p3", "p4"], "hard": ["p5", "p6"]}
+    assert set(by_terciles({"a": [5], "b": [5]}).values()) == {"easy"}
+    assert by_terciles({}) == {}
+    with pytest.raises(ReplayError, match="problem b has no correct reference"):
+        by_terciles({"a": [5], "b": []})
+
+
+def test_tiers_by_the_users_field():
+    """Words as they are; easy, medium and hard first, in that order."""
+    found = by_field({"a": "hard", "b": "easy", "c": "extra"})
+    assert list(members(found)) == ["easy", "hard", "extra"]
+    with pytest.raises(ReplayError, match="problem a names no tier"):
+        by_field({"a": None})
+
+
+@pytest.mark.parametrize(
+    ("source", "tokens"),
+    [("x = 1  # one\n\n", 3), ("def f(a):\n    return a + 'two words'\n", 10), ("x = (", 3), ("naïve", 1), ("", 0)],
+)
+def test_tokens_are_those_of_python(source, tokens):
+    """Names, numbers, strings and operators; a text that is no Python is cut into words and signs."""
+    assert token_count(source) == tokens

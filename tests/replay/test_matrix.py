@@ -1,0 +1,165 @@
+"""The train-by-eval matrix: shares as estimates count them, figures by hand, correlations by scipy."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from crowds import crowd
+from hypothesis import given, settings
+from replay_builders import measured, problems
+from scipy import stats
+
+from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
+from replay.errors import ReplayError
+from replay.estimates import estimate
+from replay.families import FAMILIES, family
+from replay.gates import judge
+from replay.makers import find_runs
+from replay.matrix import Matrix, family_figures, matrix
+from replay.measurements import Outcome
+
+
+def alone(*makers):
+    """Runs of one maker each."""
+    return {maker: (maker,) for maker in makers}
+
+
+RUNS = {"slow": [95, 85, 75, None], "quick": [15, 25, 35, 45], "mixed": [15, 95, None, None]}
+
+
+def two_problems():
+    """On the second problem every model is right, and `slow` and `quick` have changed places."""
+    other = {"slow": [15, 25, 35, 45], "quick": [95, 85, 75, 65], "mixed": [15, 25, 15, 25]}
+    return [crowd("a", humans=10, makers=RUNS), crowd("b", humans=10, makers=other)]
+
+
+@given(m=problems(outcomes=tuple(Outcome)))
+@settings(deadline=None, max_examples=40)
+def test_a_cell_is_the_estimate_of_its_criterion(m):
+    """pass@1 and undecided of each maker under each criterion are what `estimate` says of it alone."""
+    makers = tuple("ab"[i % 2] for i in range(len(m.programs)))
+    m = dataclasses.replace(m, makers=makers)
+    criteria = {str(tau): Criterion(tau=str(tau)) for tau in (100, 50, 20)} | {"late": PRESETS["relative-p50"]}
+    found = matrix([m], criteria, alone(*sorted(set(makers))))
+    for row, criterion in enumerate(criteria.values()):
+        for column, one in enumerate(estimate([judge(m, criterion)], [m], 1)):
+            assert found.values[row, column] == pytest.approx(100 * one.value, nan_ok=True)
+            assert (found.undecided[row, column], found.programs[row, column]) == (one.undecided, one.programs)
+
+
+def test_spread_and_range_by_hand():
+    """p_100 and p_50 of three runs, on references of 10, 20, ... 100 ms.
+
+    On `a`: slow passes 3/4 and 0/4, quick 4/4 and 4/4, mixed 2/4 and 1/4. On `b`: all right; slow 4/4, quick 0/4,
+    mixed 4/4. So p_100 is 87.5, 100, 75 and p_50 is 50, 50, 62.5.
+    """
+    found = matrix(two_problems(), {"p_100": Criterion(), "p_50": Criterion(tau="50")}, alone("slow", "quick", "mixed"))
+    assert found.values.tolist() == [[87.5, 100, 75], [50, 50, 62.5]]
+    (ranking,) = family_figures(found)
+    assert (ranking.family, ranking.criteria) == ("leaderboard ranking", 2)
+    assert ranking.spread == pytest.approx((25 + 12.5) / 2)
+    assert ranking.range == pytest.approx((37.5 + 50 + 12.5) / 3)
+    # p_100: quick - mixed is 50 on a, 0 on b; p_50: mixed - slow (the first of the two lowest) is 25 and 0
+    halves = [stats.t.ppf(0.975, 1) * np.std(pair, ddof=1) / math.sqrt(2) for pair in ([50, 0], [25, 0])]
+    assert ranking.half_width == pytest.approx(np.mean(halves))
+    assert not ranking.decides
+
+
+def test_a_spread_beyond_its_interval_decides():
+    """The same difference on each of twenty problems has an interval of width nothing."""
+    problems = [crowd(f"p{i}", humans=10, makers={"slow": [95, 85], "quick": [15, 25]}) for i in range(20)]
+    (ranking,) = family_figures(matrix(problems, {"p_50": Criterion(tau="50")}, alone("slow", "quick")))
+    assert (ranking.spread, ranking.half_width, ranking.range, ranking.decides) == (100, 0, 0, True)
+
+
+def test_repeated_trainings_have_an_interval_of_their_own():
+    """Two trainings, three seeds each: values are means over seeds, and Welch's interval of their difference by scipy.
+
+    Of four programs on each of two problems 1, 2, 2 pass against 2, 3, 4 (all problems alike, so none over problems).
+    """
+
+    def programs(right):
+        return [15] * right + [None] * (4 - right)
+
+    passed = {"a-1": 1, "a-2": 2, "a-3": 2, "b-1": 2, "b-2": 3, "b-3": 4}
+    both = [crowd(f"p{i}", humans=10, makers={by: programs(n) for by, n in passed.items()}) for i in range(2)]
+    found = matrix(both, {"p_100": Criterion()}, find_runs(passed, ["a-{seed}", "b-{seed}"]))
+    assert found.runs == ("a", "b")
+    assert found.values[0] == pytest.approx([500 / 12, 75])
+    assert found.programs.tolist() == [[24, 24]]
+    (ranking,) = family_figures(found)
+    welch = stats.ttest_ind([0.5, 0.75, 1.0], [0.25, 0.5, 0.5], equal_var=False).confidence_interval()
+    assert ranking.half_width_runs == pytest.approx(50 * (welch.high - welch.low))
+    assert (ranking.half_width, ranking.spread) == (pytest.approx(0), pytest.approx(75 - 500 / 12))
+    assert not ranking.decides  # 33 points apart, and training again moves that by more
+    (one,) = family_figures(matrix(both, {"p_100": Criterion()}, alone("a-1", "b-3")))
+    assert (math.isnan(one.half_width_runs), one.decides) == (True, True)
+
+
+def test_correlations_by_scipy():
+    """Spearman of each two rows over the runs, with ties; a row that does not vary has none."""
+    rng = np.random.default_rng(5)
+    shares = rng.integers(0, 5, (4, 6, 3)) / 4
+    shares[3] = 0.5
+    counts = np.full((4, 6), 9)
+    found = Matrix(
+        tuple("abcdef"),
+        tuple((i,) for i in range(6)),
+        tuple("wxyz"),
+        ("leaderboard ranking",) * 4,
+        shares,
+        counts,
+        counts,
+    )
+    means = shares.mean(axis=2)
+    for i in range(3):
+        for j in range(3):
+            assert found.correlations[i, j] == pytest.approx(stats.spearmanr(means[i], means[j]).statistic)
+    assert np.isnan(found.correlations[3]).all()
+
+
+def test_a_criterion_without_problems_says_nothing():
+    """Nothing takes 2 s: no value, no correlation, and its family counts only the criterion that has one."""
+    criteria = {"2s": PRESETS["pre-2s"], "20ms": dataclasses.replace(PRESETS["pre-2s"], keep_ms=20)}
+    found = matrix(two_problems(), criteria, alone("slow", "quick"))
+    assert np.isnan(found.values[0]).all()
+    assert found.problems.tolist() == [[0, 0], [2, 2]]
+    assert np.isnan(found.correlations[0]).all()
+    (before,) = family_figures(found)
+    assert (before.criteria, before.range) == (1, 0)
+    (nothing,) = family_figures(matrix(two_problems(), {"2s": PRESETS["pre-2s"]}, alone("slow")))
+    assert (nothing.criteria, math.isnan(nothing.spread), nothing.decides) == (0, True, False)
+
+
+def test_every_environment_has_a_family():
+    """The presets fall into the families of the table of environments."""
+    by_family = {name: sorted(n for n, c in ENVIRONMENTS.items() if family(c) == name) for name in FAMILIES}
+    assert by_family["correctness only"] == ["rlvr", "rlvr-added-tests"]
+    assert by_family["ranked-worst"] == ["ranked-worst-p20", "ranked-worst-p50", "ranked-worst-p80"]
+    assert by_family["relative timeout"] == ["relative-p20", "relative-p50", "relative-p80"]
+    assert by_family["absolute timeout"] == ["timeout-0.5s", "timeout-2s"]
+    assert len(by_family["pre-execution"]) == 5
+    assert by_family["per-test ranking"] == ["per-test-top-30", "per-test-top-50", "per-test-top-80"]
+    assert by_family["leaderboard ranking"] == ["top-10", "top-30", "top-50", "top-80"]
+    assert family(PRESETS["raw-duration"]) == "raw duration"
+
+
+def test_what_cannot_be_asked():
+    """No run, no criterion, two campaigns."""
+    with pytest.raises(ReplayError, match="name at least one training run"):
+        matrix(two_problems(), {"p": Criterion()}, {})
+    mixed = [measured([[1]], reference=[]), measured([[1]], reference=[], campaign="two", problem="other")]
+    with pytest.raises(ReplayError, match="meet only through a named calibration"):
+        matrix(mixed, {"p": Criterion()}, alone("human"))
+
+
+def test_runs_by_pattern():
+    """All but humans; by shell patterns, in their order and once each; of checkpoints the last of each run."""
+    makers = ["human", "qwen-500", "qwen-1k", "qwen-900", "cwm-10", "base"]
+    assert find_runs(makers, []) == alone("base", "cwm-10", "qwen-1k", "qwen-500", "qwen-900")
+    assert list(find_runs(makers, ["base", "q*", "*w*-*"])) == ["base", "qwen-1k", "qwen-500", "qwen-900", "cwm-10"]
+    assert find_runs(makers, ["*-{step}", "base"]) == alone("cwm-10", "qwen-1k", "base")
+    assert find_runs(makers, ["qwen-{seed}"]) == {"qwen": ("qwen-500", "qwen-900", "qwen-1k")}
+    with pytest.raises(ReplayError, match=r"no maker matches 'gpt\*'; the campaign's makers are base, cwm-10"):
+        find_runs(makers, ["gpt*"])

@@ -1,0 +1,65 @@
+"""Robustness: two lines through a sweep, gains by their formula, and the effect of a slowed sandbox by hand."""
+
+import math
+
+import pytest
+from crowds import crowd
+
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.robustness import ALPHA, BETA, gain, line_axes, lines
+from replay.sweeps import Point, sweep
+
+MS = 1_000_000
+
+
+def test_the_lines_of_a_small_campaign():
+    """References of 10, 20, ... 100 ms against one model at 45 ms and the baseline at 75 ms; p_50 asks for half.
+
+    At alpha = 1 the model has four references before it, at alpha = 0.5 (5 to 50 ms) eight; with beta = -40 ms eight,
+    of which four are clipped at 0. The baseline, with seven of ten before it, passes once they take twice as long.
+    """
+    problems = [crowd("a", humans=10, makers={"model": [45], "base": [75]})]
+    grids = line_axes((50,), alphas=(0.5, 1.0, 2.0), betas_ns=(-40 * MS, 0, 40 * MS))
+    found = lines((sweep(problems, Criterion(), grids[0]), sweep(problems, Criterion(), grids[1])), "base")
+    mine = {(one.maker, one.along): one for one in found if one.maker != "human"}
+    assert mine["model", BETA].at == (-40 * MS, 0, 40 * MS)
+    assert mine["model", BETA].p_tau == (0, 100, 100)
+    assert mine["model", ALPHA].at == (0.5, 1.0, 2.0)
+    assert mine["model", ALPHA].p_tau == (0, 100, 100)
+    assert mine["base", ALPHA].p_tau == (0, 0, 100)
+    assert mine["model", ALPHA].gain[2] == 0
+    assert math.isnan(mine["model", ALPHA].gain[1])  # the baseline passes nowhere
+    assert mine["base", BETA].gain[2] == 0
+
+
+def test_gains_of_the_published_table():
+    """7B: p_50 18.0 -> 31.3 gains 73.9%, p_30 148.1%; CWM: p_50 30.7 -> 50.4 gains 64.2%, p_30 125.5%."""
+    pairs = ((31.3, 18.0), (19.1, 7.7), (50.4, 30.7), (30.9, 13.7))
+    assert [round(gain(*pair), 1) for pair in pairs] == [73.9, 148.1, 64.2, 125.5]
+    assert math.isnan(gain(5.0, 0.0))
+
+
+def test_points_are_matched_by_place_and_tau():
+    """Gains compare the same beta and the same tau, in whatever order the points come."""
+    grid = [
+        Point(maker, 1.0, beta, None, tau, p, 1, 4, 2)
+        for maker, tau, beta, p in (
+            ("m", 50, 10, 30.0),
+            ("m", 50, -10, 10.0),
+            ("b", 50, -10, 20.0),
+            ("b", 50, 10, 15.0),
+            ("m", 30, 10, 9.0),
+            ("b", 30, 10, 3.0),
+        )
+    ]
+    found = {(one.maker, one.tau): one for one in lines((grid, grid), "b") if one.along == BETA}
+    assert found["m", 50].gain == pytest.approx((-50, 100))
+    assert found["m", 30].gain == pytest.approx((200,))
+    assert found["m", 50].undecided == (1, 1)
+
+
+def test_an_unknown_baseline():
+    """The makers that could be meant are named."""
+    with pytest.raises(ReplayError, match="baseline 'c' made none of the programs; choose one of m"):
+        lines(([Point("m", 1.0, 0, None, 50, 1.0, 0, 1, 1)],) * 2, "c")

@@ -1,0 +1,250 @@
+"""Every point of a sweep is the single replay of its criterion, in machine code and without; scaled pools by hand."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from replay_builders import MS, make_tests, measured, problems
+
+import replay.sweeps
+from replay.criteria import Criterion
+from replay.errors import ReplayError
+from replay.estimates import estimate
+from replay.gates import judge
+from replay.measurements import Outcome
+from replay.prepared import Many, is_common, judge_many, rates_of
+from replay.scaling import Scale, scaled
+from replay.sweeps import Axes, Point, at, sweep
+
+ALL = tuple(Outcome)
+MOSTLY = (Outcome.OK,) * 8 + ALL
+
+
+@st.composite
+def common(draw):
+    """A criterion that machine code knows, with small limits."""
+    chosen = draw(
+        st.fixed_dictionaries(
+            {
+                "tau": st.sampled_from(["100", "50", "30", "12.5"]),
+                "reading": st.sampled_from(["leaderboard", "score", "over-limit", "zero"]),
+                "percentile": st.sampled_from(["mean", "strict", "weak"]),
+                "correctness": st.sampled_from(["strict", "original"]),
+                "interface": st.sampled_from(["ignored", "required"]),
+                "timeouts": st.sampled_from(["fail", "tolerated"]),
+                "timeout_ms": st.sampled_from([None, 2, 4]),
+                "limit_ms": st.sampled_from([None, 1, 3, 5]),
+                "in_time": st.sampled_from(["ignored", "required"]),
+                "clock": st.sampled_from(["wall", "cpu"]),
+                "estimator": st.sampled_from(["median", "min", "mean", "hodges-lehmann"]),
+                "startup": st.sampled_from(["keep", "subtract"]),
+                "min_references": st.integers(1, 3),
+                "missing": st.sampled_from(["undecided", "fail"]),
+                "reward": st.sampled_from(["collapsed-binary", "additive"]),
+            }
+        )
+    )
+    return Criterion.from_mapping(chosen)
+
+
+@st.composite
+def measurements(draw, *, programs=6, tests=3):
+    """A small problem in whole ms, with several makers, all outcomes, kinds of tests and some runs without a time."""
+    m = draw(problems(outcomes=MOSTLY, programs=programs, tests=tests))
+    count, width = len(m.programs), len(m.tests.ids)
+    flags = [np.array(draw(st.lists(st.booleans(), min_size=width, max_size=width))) for _ in range(2)]
+    kinds = dataclasses.replace(m.tests, original=flags[0], correctness=flags[1], optimization=~flags[1] | flags[0])
+    wall = m.wall_ns * MS
+    wall[draw(st.integers(0, count - 1)), draw(st.integers(0, width - 1))] = draw(st.sampled_from([-1, 3 * MS]))
+    return dataclasses.replace(
+        m,
+        tests=kinds,
+        makers=tuple("ab"[i % 2] for i in range(count)),
+        candidate=np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count))),
+        wall_ns=wall,
+        cpu_ns=np.where(wall < 0, -1, wall // 2),
+        startup_ns=np.full((count, width), draw(st.sampled_from([0, MS, -1]))),
+        limit_ns=np.where(m.limit_ns < 0, -1, m.limit_ns * MS),
+        interface=draw(st.sampled_from([None, np.resize(np.array([1, 0, -1], dtype=np.int8), count)])),
+    )
+
+
+@given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), data=st.data())
+@settings(deadline=None, max_examples=300)
+def test_machine_code_weighs_as_the_court_does(m, criterion, data):
+    """The oracle is `judge`, problem by problem, on the scaled measurements; whole numbers, so all are equal."""
+    by = Scale(data.draw(st.sampled_from([1.0, 0.5, 1.3])), data.draw(st.sampled_from([0, MS, -2 * MS])))
+    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
+    assert is_common(criterion)
+    found, start = Many.of(m, criterion).weigh(criterion, by), 0
+    for one in m:
+        rows = slice(start, start := start + len(one.programs))
+        verdicts, own = judge(scaled(one, criterion, by), criterion), slice(0, len(one.programs))
+        assert found.c[rows].tolist() == verdicts.c[own].tolist()
+        assert found.gate(criterion)[rows].tolist() == verdicts.g[own].tolist()
+        assert found.status(criterion)[rows].tolist() == verdicts.status[own].tolist()
+        for name in ("q_lo", "q_hi", "q_den", "pool_size", "beyond", "idle"):
+            assert getattr(found, name)[rows].tolist() == getattr(verdicts, name)[own].tolist(), name
+
+
+@pytest.fixture(params=[0, 10**9], ids=["machine code", "one by one"])
+def either(request, monkeypatch):
+    """Both ways of a sweep."""
+    monkeypatch.setattr(replay.sweeps, "COMPILED_FROM", request.param)
+
+
+@given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), compiled=st.booleans())
+@settings(deadline=None, max_examples=40)
+def test_every_point_is_its_single_replay(m, criterion, compiled):
+    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
+    axes = Axes((100, 50, 10), timeouts_ns=(None, 2 * MS), alphas=(1.0, 0.75), betas_ns=(0, -MS))
+    heard = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay.sweeps, "COMPILED_FROM", 0 if compiled else 10**9)
+        points = sweep(m, criterion, axes, heard.append)
+    assert sum(heard) == axes.replays == 24
+    expected = []
+    for scale in axes.scales:
+        pools = [scaled(one, criterion, scale) for one in m]
+        for timeout in axes.timeouts_ns:
+            for tau in axes.taus:
+                asked = at(criterion, timeout, tau)
+                estimates = estimate([judge(pool, asked) for pool in pools], pools, 1)
+                expected += [
+                    Point(
+                        e.maker,
+                        scale.alpha,
+                        scale.beta_ns,
+                        timeout,
+                        tau,
+                        100 * e.value,
+                        e.undecided,
+                        e.programs,
+                        e.problems,
+                    )
+                    for e in estimates
+                ]
+    assert points == expected
+
+
+def pool_of_four():
+    """References of 100, 200, 300 and 400 ms on one test, a candidate of 250 ms and one of 90 ms."""
+    wall = np.array([[100], [200], [300], [400], [250], [90]]) * MS
+    makers = ("human",) * 4 + ("model",) * 2
+    candidate = np.array([False] * 4 + [True] * 2)
+    return measured(wall, reference=range(4), makers=makers, candidate=candidate, tests=make_tests(1, original=1))
+
+
+def test_slower_references_lift_candidates(either):
+    """By hand: 250 ms is faster than two of four. Doubled references: 200, 400, 600, 800, faster than three.
+
+    Halved: 50, 100, 150, 200: behind all. Less 300 ms, clipped at 0: 0, 0, 0, 100: behind all; 90 ms ahead of one.
+    """
+    criterion = Criterion(reading="score")
+    axes = Axes((50, 25), alphas=(0.5, 1.0, 2.0), betas_ns=(0, -300 * MS))
+    found = {(p.alpha, p.beta_ns, p.tau): p.p_tau for p in sweep([pool_of_four()], criterion, axes)}
+    assert found[1.0, 0, 50] == 100
+    assert found[1.0, 0, 25] == 50
+    assert found[2.0, 0, 25] == 100
+    assert found[0.5, 0, 50] == 50  # 90 ms: one of four is faster
+    assert found[0.5, 0, 25] == 50
+    assert found[1.0, -300 * MS, 50] == 0
+    assert found[2.0, -300 * MS, 50] == 100  # 0, 100, 300, 500: 250 ms behind two, 90 ms behind one
+
+
+def test_a_timeout_is_asked_as_a_limit_on_optimization_tests(either):
+    """By hand: 200 ms stop the candidate of 250 ms, and two references leave the pool."""
+    found = sweep([pool_of_four()], Criterion(), Axes((100,), timeouts_ns=(None, 200 * MS, 50 * MS)))
+    assert [(p.timeout_ns, p.p_tau) for p in found] == [(None, 100.0), (200 * MS, 50.0), (50 * MS, 0.0)]
+
+
+def test_other_criteria_are_judged_one_by_one():
+    """A relative limit is none that machine code knows; the sweep says the same as the single replay all the same."""
+    criterion = Criterion(reading="over-limit", limit_quantile="50", timeouts="tolerated")
+    assert not is_common(criterion)
+    (point,) = sweep([pool_of_four()], criterion, Axes((100,), alphas=(2.0,)))
+    pool = scaled(pool_of_four(), criterion, Scale(2.0))
+    (one,) = estimate([judge(pool, criterion)], [pool], 1)
+    assert (point.maker, point.p_tau) == (one.maker, 100 * one.value)
+
+
+def test_a_problem_that_left_is_not_counted():
+    """Every problem is dropped by the filter: no problem is left, and p_tau is no number."""
+    (point,) = sweep([pool_of_four()], Criterion(keep_ms=10_000), Axes((50,)))
+    assert (point.problems, math.isnan(point.p_tau)) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        ({"taus": ()}, "an axis is empty"),
+        ({"taus": (0,)}, "tau 0"),
+        ({"taus": (101,)}, "tau 101"),
+        ({"taus": (50,), "timeouts_ns": (1,)}, "a timeout of 1 ns"),
+        ({"taus": (50,), "alphas": (0.0,)}, "alpha 0"),
+        ({"taus": (50,), "alphas": (math.nan,)}, "alpha nan"),
+        ({"taus": (50,), "betas_ns": (2**61,)}, "a beta of"),
+    ],
+)
+def test_a_grid_of_wrong_values_is_refused(axes, words):
+    with pytest.raises(ReplayError, match=words):
+        Axes(**axes)
+
+
+def test_memory_is_not_scaled(either):
+    """Bytes do not change with the speed of a sandbox."""
+    m = dataclasses.replace(pool_of_four(), memory_bytes=pool_of_four().wall_ns)
+    with pytest.raises(ReplayError, match="the clock is 'memory'"):
+        sweep([m], Criterion(clock="memory"), Axes((50,), alphas=(2.0,)))
+    assert sweep([m], Criterion(clock="memory"), Axes((50,)))[0].programs == 2
+
+
+def test_other_criteria_than_the_prepared_ones_are_refused():
+    many = Many.of([pool_of_four()], Criterion())
+    with pytest.raises(ReplayError, match="judge this one by itself"):
+        many.weigh(Criterion(clock="cpu"))
+    with pytest.raises(ReplayError, match="judge this one by itself"):
+        many.weigh(Criterion(limit_quantile="50"))
+
+
+@given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common())
+@settings(deadline=None, max_examples=40)
+def test_many_problems_are_judged_as_one_by_one(m, criterion):
+    """Verdicts in machine code are those of `judge`, ranks and reasons too, and so is what estimates make of them."""
+    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
+    expected = [judge(one, criterion) for one in m]
+    for found, verdicts in zip(judge_many(m, criterion), expected, strict=True):
+        names = {field.name for field in dataclasses.fields(verdicts)} - {"looking"}
+        for name in sorted(names | {"k_lo", "k_hi", "reason"}):
+            ours, theirs = getattr(found, name), getattr(verdicts, name)
+            assert np.array_equal(ours, theirs), name
+            assert np.asarray(ours).dtype == np.asarray(theirs).dtype, name
+    rates = {rate.maker: rate for rate in rates_of(iter(m), criterion)}
+    estimates = estimate(expected, m, 1)
+    assert sorted(rates) == [one.maker for one in estimates]
+    for one in estimates:
+        rate = rates[one.maker]
+        assert (rate.value, rate.passed, rate.undecided) == (one.value, one.passed, one.undecided)
+        assert (rate.programs, rate.problems) == (one.programs, one.problems)
+
+
+@pytest.mark.parametrize("reading", ["leaderboard", "score"])
+def test_many_references_are_searched(reading):
+    """The oracle is `judge`; 150 references, with ties, exact duplicates, killed and wrong runs."""
+    random = np.random.default_rng(1)
+    shape = (180, 4)
+    m = measured(
+        random.integers(1, 60, shape),
+        reference=range(150),
+        outcome=random.choice([1, 1, 1, 1, 1, 1, 1, 1, 1, 6, 2], shape),
+        limit=40,
+        duplicate=random.integers(0, 120, 180),
+        tests=make_tests(4, original=1),
+    )
+    criterion = Criterion(tau="30", reading=reading, correctness="original")
+    (found,), expected = judge_many([m], criterion), judge(m, criterion)
+    for name in ("c", "g", "status", "q_lo", "q_hi", "q_den", "pool_size"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
