@@ -1,0 +1,5 @@
+"""The verifier and replayer that travels in a bundle: Python, pyarrow and numpy, and nothing of lapledger.
+
+It judges by the definitions, one program at a time, and shares no code with the replay kernel: two implementations that
+agree say more than one. A bundle holds these modules as the package `lapbundle`.
+"""

@@ -1,0 +1,108 @@
+"""The tables of an export: problems, tests, programs, verdicts, timings and estimates, as Arrow tables.
+
+Datasets and CSV files are these tables written out; column names are those of the documented views. Texts that a
+program printed stay in the ledger: they may hold anything.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from consumers.exports.gathered import STATUS_WORDS, Gathered, estimate_rows, source_of
+from ledger.questions import Questions
+from replay.gates import Status, Verdicts
+
+GATES = {1: True, 0: False, -1: None}
+
+_TIMINGS = """
+SELECT problem_id, program_id, test_id, attempt_id, repetition, warmup, outcome, wall_ns, user_ns, system_ns,
+  peak_memory_bytes, startup_ns, hard_limit_ns, cut, place, slot, neighbours, interpreter, isolation, host
+FROM timing WHERE accepted AND campaign_id = $campaign ORDER BY problem_id, program_id, test_id, attempt_id, repetition
+"""
+_OUTCOMES = """
+SELECT problem_id, program_id, test_id, outcome, attempt_id, timings
+FROM execution WHERE accepted AND campaign_id = $campaign ORDER BY problem_id, program_id, test_id
+"""
+_TESTS = """
+SELECT problem_id, test_id, ordinal, "group", original, correctness, optimization, input_bytes, input_chars,
+  output_bytes, output_chars FROM test WHERE list_contains($problems, problem_id) ORDER BY problem_id, ordinal, test_id
+"""
+_PROBLEMS = """
+SELECT problem_id, slug, name, source, license, package_digest, time_limit_ns, tier
+FROM problem WHERE list_contains($problems, problem_id) ORDER BY problem_id
+"""
+_PROGRAMS = """
+SELECT problem_id, program_id, name, maker, label, language, source_blob, source_bytes, rollout_id,
+  list_contains($references, program_id) AS reference
+FROM program WHERE list_contains($programs, program_id) ORDER BY problem_id, program_id
+"""
+
+
+def tables(gathered: Gathered, questions: Questions) -> dict[str, pa.Table]:
+    """Every table of one campaign at the questions' cut, by name; Fault when a program's source is missing."""
+    campaign = gathered.snapshot.campaign
+    problems = list(campaign["problems"])
+    members = {"programs": list(campaign["programs"]), "references": list(campaign["references"])}
+    programs = questions.ask(_PROGRAMS, **members)
+    sources = [source_of(questions, blob) for blob in programs["source_blob"].to_pylist()]
+    return {
+        "problems": questions.ask(_PROBLEMS, problems=problems),
+        "tests": questions.ask(_TESTS, problems=problems),
+        "programs": programs.append_column("source", pa.array(sources, pa.string())),
+        "outcomes": questions.ask(_OUTCOMES, campaign=gathered.snapshot.name),
+        "timings": questions.ask(_TIMINGS, campaign=gathered.snapshot.name),
+        "verdicts": verdict_table(gathered),
+        "estimates": estimate_table(gathered),
+    }
+
+
+_VERDICT = pa.schema(
+    [
+        pa.field("problem_id", pa.string(), nullable=False),
+        pa.field("program_id", pa.string(), nullable=False),
+        pa.field("maker", pa.string(), nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("c", pa.bool_()),
+        pa.field("g", pa.bool_()),
+        pa.field("q_lo", pa.int64(), nullable=False),
+        pa.field("q_hi", pa.int64(), nullable=False),
+        pa.field("q_den", pa.int64(), nullable=False),
+        pa.field("references", pa.int64(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+    ]
+)
+
+
+def verdict_table(gathered: Gathered) -> pa.Table:
+    """One row a candidate: the gates (null where undecided), the quality q = [q_lo, q_hi] / q_den, and why."""
+    return pa.Table.from_pylist([row for v in gathered.verdicts for row in _verdicts(gathered, v)], schema=_VERDICT)
+
+
+def _verdicts(gathered: Gathered, v: Verdicts) -> Sequence[Mapping[str, Any]]:
+    return [
+        {
+            "problem_id": v.problem,
+            "program_id": program,
+            "maker": gathered.programs[program]["maker"],
+            "verdict": STATUS_WORDS[Status(int(v.status[row]))],
+            "c": GATES[int(v.c[row])],
+            "g": GATES[int(v.g[row])],
+            "q_lo": int(v.q_lo[row]),
+            "q_hi": int(v.q_hi[row]),
+            "q_den": int(v.q_den[row]),
+            "references": int(v.pool_size[row]),
+            "reason": v.reason[row],
+        }
+        for row, program in enumerate(v.programs)
+        if v.candidate[row]
+    ]
+
+
+def estimate_table(gathered: Gathered) -> pa.Table:
+    """One row a maker: pass@1 with its counts, its bound from undecided verdicts and its sampling interval."""
+    rows = []
+    for found in estimate_rows(gathered):
+        low, high = found.pop("interval") or (None, None)
+        rows.append({"criterion": gathered.asked.name, **found, "interval_low": low, "interval_high": high})
+    return pa.Table.from_pylist(rows)

@@ -1,0 +1,160 @@
+"""Rewards as a pure function, code out of completions, and a batch of completions as facts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.completions import Completion, extract_code, prompt_text, text_of
+from consumers.rollouts import Batch, Training, roll
+from consumers.scoring import rewards
+from ledger.digests import blob_digest, sha256_words
+from ledger.events import GroupClosed, GroupOpened, ProgramAdded, RolloutSampled
+from replay import measurements
+from replay.criteria import Criterion, preset
+from replay.measurements import Outcome, ProblemMeasurements
+
+MS = 1_000_000
+SOURCES = ("a = 1\n", "b = 2\n", "c = 3\n", "a = 1\n")
+
+
+def problem(outcome: list[list[int]], ms: list[int]) -> ProblemMeasurements:
+    """Four programs on one test of every kind, the last one a copy of the first; the first three are references."""
+    tests = measurements.Tests(
+        ("t",), *(np.ones(1, dtype=np.bool_) for _ in range(3)), *(np.zeros(1, dtype=np.int64) for _ in range(4))
+    )
+    wall = np.array(ms, dtype=np.int64)[:, None, None] * MS
+    return ProblemMeasurements(
+        problem="p",
+        campaign="c",
+        tests=tests,
+        programs=("p/0", "p/1", "p/2", "p/3"),
+        makers=("human",) * 3 + ("model",),
+        labels=("accepted",) * 4,
+        candidate=np.ones(4, dtype=np.bool_),
+        reference=np.array([True, True, True, False]),
+        duplicate=np.array([int(blob_digest(s.encode())[:15], 16) for s in SOURCES], dtype=np.int64),
+        outcome=np.array(outcome, dtype=np.int8),
+        wall_ns=wall,
+        cpu_ns=wall,
+        startup_ns=np.zeros((4, 1), dtype=np.int64),
+        limit_ns=np.full((4, 1), 10_000 * MS, dtype=np.int64),
+    )
+
+
+OK, WRONG, MISSING = int(Outcome.OK), int(Outcome.WRONG_ANSWER), int(Outcome.MISSING)
+
+
+def test_rewards_by_id_and_by_source():
+    """Among references of 2 and 3 ms: 1 ms ranks 1st (q 0), 2 ms among 1 and 3 in the middle (q 1/2), 3 ms last (q 1).
+
+    `collapsed`, `continuous`: e = 1 - 2 q. The model's copy of the first program gets the first one's reward.
+    """
+    m = problem([[OK]] * 4, [1, 2, 3, 1])
+    criterion = Criterion(reading="score", reward="collapsed", shape="continuous")
+    assert rewards(["p/0", "p/1", "p/2", "p/3"], [m], criterion) == [1.0, 0.0, -1.0, 1.0]
+    assert rewards([SOURCES[1], SOURCES[0], "d = 4\n"], [m], criterion) == [0.0, 1.0, None]
+    assert rewards([], [m], criterion) == []
+
+
+def test_what_was_not_run_is_none_and_what_is_wrong_is_not():
+    """A missing result is undecided, never -1."""
+    m = problem([[OK], [WRONG], [OK], [MISSING]], [1, 2, 3, 1])
+    assert rewards(["p/1", "p/3"], [m], preset("rlvr")) == [-1.0, None]
+
+
+def test_multitask_asks_for_groups():
+    """Even groups are paid for correctness, odd ones for speed; without a group nothing is decided."""
+    m = problem([[OK], [OK], [OK], [OK]], [1, 2, 3, 9])
+    criterion = Criterion(tau="30", reward="multitask")
+    groups = {"p/0": 0, "p/2": 1}
+    assert rewards(["p/0", "p/2"], [m], criterion, groups=groups) == [1.0, -1.0]
+    assert rewards(["p/0"], [m], criterion) == [None]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("no program", ""),
+        ("```python\nprint(1)\n```", "print(1)\n"),
+        ("```\nprint(1)\n```", "print(1)\n"),
+        ("```py\nold\n```\nBetter:\n```Python\nnew\n```\nDone", "new\n"),
+        ("```python\nkept\n```\n```bash\nrm -r x\n```", "kept\n"),
+        ("```python\ncut sho", "cut sho"),
+        ("```cpp\nint x;", ""),
+        ("````python\na = '''\n```\n'''\n````", "a = '''\n```\n'''\n"),
+        ("~~~python\nprint(1)\n~~~", "print(1)\n"),
+        ("  ```python\n  indented\n  ```", "  indented\n"),
+        ("say ```print(1)``` inline", ""),
+        ("```python\n```", ""),
+    ],
+)
+def test_the_last_block_of_python_counts(text, code):
+    """Blocks of other languages are passed over; an answer that was cut short keeps what it has."""
+    assert extract_code(text) == code
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="`~\r", exclude_categories=["Cs"])))
+def test_any_program_comes_out_as_it_went_in(code):
+    """Between two fences, with whatever around."""
+    body = code if code.endswith("\n") else code + "\n"
+    assert extract_code(f"I think.\n```python\n{body}```\nThat is all.") == body
+
+
+@given(st.text())
+def test_no_text_breaks_it(text):
+    """Whatever comes out stood in the text."""
+    assert extract_code(text) in text
+
+
+def test_conversations():
+    """The last message's content, whole or in parts; two prompts are equal when their messages are."""
+    assert text_of([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]) == "b"
+    assert text_of([{"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "image"}]}]) == "b"
+    assert [text_of(None), text_of([]), text_of([{"content": None}])] == ["", "", ""]
+    assert prompt_text([{"role": "u", "content": "a"}]) == prompt_text([{"content": "a", "role": "u"}])
+
+
+TRAINING = Training("run", "m", temperature=0.5)
+
+
+def put(items):
+    """Digests of texts that are kept nowhere."""
+    return [blob_digest(item) for item in items]
+
+
+def rolled(word="w"):
+    """Two groups: two completions of one prompt, and one of another problem."""
+    same = [Completion("p", "add", f"```python\n{code}\n```", 5, finish_reason="stop") for code in ("x", "x")]
+    return roll(TRAINING, Batch(word, 3), [*(("p.1", c) for c in same), ("q.1", Completion("q", "add", "?"))], put)
+
+
+def test_a_batch_as_facts():
+    """Groups open, their rollouts and programs follow, and they close; ids hash run, word and place."""
+    events = rolled().events
+    kinds = [GroupOpened, RolloutSampled, RolloutSampled, ProgramAdded, ProgramAdded, GroupClosed]
+    assert [type(e) for e in events[:6]] == kinds
+    assert [type(e) for e in events[6:]] == [GroupOpened, RolloutSampled, ProgramAdded, GroupClosed]
+    group = sha256_words("group", "run", "w", 0, "p.1")
+    opened, first, _, program, *_ = events
+    assert (opened.group_id, opened.size, opened.policy) == (group, 2, 3)
+    assert first.rollout_id == program.rollout_id == sha256_words("rollout", group, 0)
+    assert (first.completion_tokens, first.prompt_tokens, first.finish_reason) == (5, -1, "stop")
+    assert program.source_blob == blob_digest(b"x\n")
+    assert program.program_id == f"p.1/{first.rollout_id[:12]}.{program.source_blob[:12]}"
+    assert (program.maker, program.source_bytes) == ("run-3", 2)
+
+
+def test_the_same_batch_has_the_same_ids_and_another_has_others():
+    """No clock and no chance."""
+    assert rolled().events == rolled().events
+    ids = [{e.rollout_id for e in rolled(word).events if isinstance(e, RolloutSampled)} for word in ("w", "v")]
+    assert not ids[0] & ids[1]
+
+
+def test_the_same_code_is_run_once_on_a_problem():
+    """Two completions with one text: the first program stands for both; the empty one of another problem is its own."""
+    found = rolled()
+    assert [p.problem_id for p in found.unique] == ["p.1", "q.1"]
+    assert found.stands_for(found.programs[1]) == found.programs[0].program_id
+    assert found.stands_for(found.programs[2]) == found.programs[2].program_id

@@ -1,0 +1,293 @@
+"""`lap export`: the ledger's answers in others' shapes, and a bundle that another laboratory verifies and replays."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ledger.errors import LapError, UserError
+from tui.criteria import criterion_options, read_criterion
+from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, progress, say, write_whole
+from tui.session import asking
+from tui.settings import read_settings
+
+if TYPE_CHECKING:
+    from consumers.exports.folders import Writer
+    from consumers.exports.gathered import Asked, Gathered, Sample
+    from ledger.questions import Questions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FILE = click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+FOLDER = click.argument("path", type=click.Path(path_type=Path), metavar="DIR")
+
+
+def question_options(function: F) -> F:
+    """Adds what every export asks: criterion, tau, calibration, campaign, ledger, cut and --json."""
+    options = (
+        criterion_options,
+        click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]"),
+        click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from."),
+        campaign_option,
+        ledger_option,
+        at_option,
+        json_option,
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+maker_option = click.option(
+    "--maker", default=None, metavar="NAME", help="Whose programs.  [default: the only one that is not human]"
+)
+
+
+@click.group()
+def command() -> None:
+    """Write one campaign's answers in the shape of another tool, or as a bundle that needs no ledger.
+
+    \b
+    Example:
+      lap export datasets out --criterion top-30
+      lap export bundle campaign.zip --criterion top-30
+      python campaign.zip --head "$(cat head.txt)"
+    """
+
+
+@command.command()
+@FOLDER
+@question_options
+def datasets(path: Path, **flags: Any) -> None:
+    """Write a folder that Hugging Face `datasets` loads, one Parquet file a table.
+
+    \b
+    Example:
+      lap export datasets out --criterion top-30
+      python -c 'import datasets; print(datasets.load_dataset("out", "verdicts"))'
+    """
+    from consumers.exports.datasets import dataset_files
+
+    _folder(path, dataset_files, flags)
+
+
+@command.command()
+@FOLDER
+@question_options
+def csv(path: Path, **flags: Any) -> None:
+    """Write a folder of CSV files, one a table.
+
+    \b
+    Example:
+      lap export csv out --criterion top-30
+    """
+    from consumers.exports.csvs import csv_files
+
+    _folder(path, csv_files, flags)
+
+
+@command.command()
+@FILE
+@maker_option
+@question_options
+def evalplus(path: Path, maker: str | None, **flags: Any) -> None:
+    """Write EvalPlus's result file of one model; what is undecided is null.
+
+    \b
+    Example:
+      lap export evalplus model_eval_results.json --maker model
+    """
+    from consumers.exports.evalplus import evalplus as shape
+
+    with _gathered(flags) as (questions, gathered):
+        _, by_problem = _samples(gathered, questions, maker)
+        _write(path, shape(gathered, by_problem), gathered, flags)
+
+
+@command.command()
+@FILE
+@maker_option
+@question_options
+def livecodebench(path: Path, maker: str | None, **flags: Any) -> None:
+    """Write LiveCodeBench's `*_eval_all.json` of one model; what is undecided is null.
+
+    \b
+    Example:
+      lap export livecodebench model_eval_all.json --maker model
+    """
+    from consumers.exports.livecodebench import livecodebench as shape
+
+    with _gathered(flags) as (questions, gathered):
+        _, by_problem = _samples(gathered, questions, maker)
+        _write(path, shape(gathered, by_problem, _statements(gathered, questions)), gathered, flags)
+
+
+@command.command()
+@FILE
+@maker_option
+@question_options
+def inspect(path: Path, maker: str | None, **flags: Any) -> None:
+    """Write an Inspect log of one model in its JSON form; an undecided program has no score.
+
+    \b
+    Example:
+      lap export inspect logs/model.json --maker model
+      inspect view --log-dir logs
+    """
+    from consumers.exports.inspect import accuracies, inspect_log
+
+    with _gathered(flags) as (questions, gathered):
+        who, by_problem = _samples(gathered, questions, maker)
+        statements = _statements(gathered, questions)
+        log = inspect_log(gathered, by_problem, maker=who, statements=statements, accuracy=accuracies(by_problem))
+        _write(path, log, gathered, flags)
+
+
+@command.command()
+@FILE
+@question_options
+def bundle(path: Path, **flags: Any) -> None:
+    """Write facts, fits, verdicts, criteria and the chain, with what verifies and replays them, as one file.
+
+    The bundle answers the criterion asked and every criterion that the ledger holds. Python runs it, with pyarrow and
+    numpy and without a ledger. Its digest and `lap verify --head` are what to write down elsewhere.
+
+    \b
+    Example:
+      lap export bundle campaign.zip --criterion top-30
+      python campaign.zip
+      python campaign.zip --tau 50 --json
+    """
+    from consumers.exports.bundle import write_bundle
+    from consumers.exports.gathered import gather
+
+    asked = _asked(flags)
+    with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
+        answers = [gather(questions, asked), *_declared(questions, asked)]
+        with progress("bundling frames", 0) as bar:
+
+            def told(done: int, total: int) -> None:
+                bar.update(bar.task_ids[0], completed=done, total=total)
+
+            done = write_bundle(path, questions, answers, told)
+        found = {"cut": str(questions.cut), "path": path.name, **asdict(done)}
+    if flags["as_json"]:
+        print_json(found)
+    else:
+        click.echo(f"bundle {done.digest}")
+        click.echo(f"cut {found['cut']}")
+    say(f"{path}: {done.tables} tables, {done.frames} frames with {done.events} events, {done.bytes} bytes")
+
+
+@command.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--head", default=None, metavar="HEAD", help="A head that you kept: `lap verify --head` printed it.")
+@json_option
+def check(path: Path, head: str | None, as_json: bool) -> None:
+    """Prove a bundle and replay its tables with the code of this release, not with what came in the bundle.
+
+    Exit code 1 when anything differs.
+
+    \b
+    Example:
+      lap export check campaign.zip --head "$(cat head.txt)"
+    """
+    from consumers.exports.portable.cli import main
+
+    words = [*(["--head", head] if head else []), *(["--json"] if as_json else [])]
+    code = main(words, str(path))
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _declared(questions: "Questions", asked: "Asked") -> "Iterator[Gathered]":
+    """The answers to every criterion in the ledger but the one asked; told where one cannot be answered."""
+    from consumers.exports.gathered import Asked, gather
+    from replay.criteria import Criterion
+    from replay.errors import ReplayError
+
+    seen = {asked.criterion.hash}
+    for row in questions.rows("SELECT * FROM criterion ORDER BY name, criterion_hash"):
+        try:
+            criterion = Criterion.from_mapping(json.loads(row["canonical"]))
+            if criterion.hash not in seen:
+                seen.add(criterion.hash)
+                yield gather(questions, Asked(row["name"], criterion, asked.campaign, asked.source))
+        except (LapError, ReplayError) as why:
+            say(f"criterion {row['name']} is left out: {why}")
+
+
+def _asked(flags: Mapping[str, Any]) -> "Asked":
+    from consumers.exports.gathered import Asked
+
+    plain = ("word", "source", "campaign", "ledger", "at", "as_json")
+    name, criterion = read_criterion(flags["word"], {key: value for key, value in flags.items() if key not in plain})
+    return Asked(name, criterion, flags["campaign"], flags["source"])
+
+
+@contextmanager
+def _gathered(flags: Mapping[str, Any]) -> "Iterator[tuple[Questions, Gathered]]":
+    from consumers.exports.gathered import gather
+
+    asked = _asked(flags)
+    with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
+        yield questions, gather(questions, asked)
+
+
+def _samples(
+    gathered: "Gathered", questions: "Questions", maker: str | None
+) -> "tuple[str, Sequence[tuple[str, list[Sample]]]]":
+    from consumers.exports.gathered import one_maker, samples
+
+    who = one_maker(gathered, maker)
+    with progress("reading sources", len(gathered.measured)) as bar:
+        found = []
+        for one in samples(gathered, questions, who):
+            found.append(one)
+            bar.update(bar.task_ids[0], advance=1)
+    return who, found
+
+
+def _statements(gathered: "Gathered", questions: "Questions") -> dict[str, str]:
+    """The text of each problem that has one."""
+    from consumers.exports.gathered import source_of
+
+    wanted = {m.problem for m in gathered.measured}
+    blobs = {name: row["statement_blob"] for name, row in gathered.problems.items() if name in wanted}
+    return {name: source_of(questions, blob) or "" for name, blob in blobs.items()}
+
+
+def _folder(
+    path: Path, shape: "Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Writer]]", flags: Mapping[str, Any]
+) -> None:
+    from consumers.exports.folders import write_folder
+    from consumers.exports.tables import tables
+
+    if path.exists():
+        raise UserError(f"{path} exists; name a folder that does not, or remove this one first")
+    with _gathered(flags) as (questions, gathered):
+        found = tables(gathered, questions)
+        files = shape(found, gathered.about())
+        with progress("writing", len(files)) as bar:
+            write_folder(path, files, lambda: bar.update(bar.task_ids[0], advance=1))
+        _told(path, gathered, {"rows": {name: len(table) for name, table in found.items()}}, flags)
+
+
+def _write(path: Path, content: Any, gathered: "Gathered", flags: Mapping[str, Any]) -> None:
+    write_whole(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    _told(path, gathered, {}, flags)
+
+
+def _told(path: Path, gathered: "Gathered", more: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
+    """What was written, with the cut on stdout; how much of it is undecided."""
+    if flags["as_json"]:
+        print_json({**gathered.about(), "path": path.name, "undecided": gathered.undecided, **more})
+    else:
+        click.echo(f"cut {gathered.snapshot.cut}")
+    say(f"{path}: campaign {gathered.snapshot.name} under {gathered.asked.name}")
+    if gathered.undecided:
+        say(f"warning: {gathered.undecided} programs are undecided; they are neither passed nor failed in the file")
