@@ -51,11 +51,18 @@ def choose(questions: Questions, problems: Sequence[str], *, references_only: bo
     """The members of a campaign: all problems, or those whose id or slug is named; UserError for an unknown one."""
     stored = questions.rows("SELECT * FROM problem ORDER BY problem_id")
     ids = [_find_problem(name, stored) for name in problems] or [row["problem_id"] for row in stored]
-    programs = [ProgramAdded(**row) for row in questions.rows("SELECT * FROM program ORDER BY problem_id, program_id")]
+    programs = [ProgramAdded(**row) for row in questions.rows(_PROGRAMS)]
     kept = [p for p in programs if p.problem_id in ids and (not references_only or is_reference(p))]
-    tests = [TestAdded(**row) for row in questions.rows("SELECT * FROM test ORDER BY problem_id, ordinal")]
+    tests = [TestAdded(**row) for row in questions.rows(_TESTS)]
     flags = {row["problem_id"]: row["validator_flags"] for row in stored}
     return Chosen(tuple(_thin(kept, every)), tuple(t for t in tests if t.problem_id in ids), flags)
+
+
+_PROGRAMS = "SELECT * FROM program WHERE source_blob IS NOT NULL ORDER BY problem_id, program_id"
+_TESTS = """
+SELECT * FROM test WHERE input_blob IS NOT NULL AND answer_blob IS NOT NULL ORDER BY problem_id, ordinal
+"""
+"""What can be run: of what other tools tell, a source or a test may be unknown."""
 
 
 def members_of(questions: Questions, opened: CampaignOpened) -> Chosen:

@@ -40,6 +40,7 @@ class Settings(BaseSettings):
     kafka_ca: Annotated[str, Field(description="file with the certificate authority of the brokers")] = ""
     kafka_cert: Annotated[str, Field(description="file with the client's certificate")] = ""
     kafka_key: Annotated[str, Field(description="file with the client's key")] = ""
+    kafka_timeout: Annotated[float, Field(ge=1, description="how long a broker may take to answer, seconds")] = 30
     reserve_mb: Annotated[int, Field(ge=0, description="writers stop when a disk has less left, MiB")] = 256
     spool_mb: Annotated[int, Field(ge=1, description="most that a producer keeps while its broker is away, MiB")] = 1024
     spool_wait: Annotated[float, Field(ge=1, description="how long a producer with a full spool waits, seconds")] = 300
@@ -86,6 +87,7 @@ class Settings(BaseSettings):
             ssl_cafile=self.kafka_ca,
             ssl_certfile=self.kafka_cert,
             ssl_keyfile=self.kafka_key,
+            timeout_seconds=self.kafka_timeout,
             replication=self.kafka_replication,
         )
 

@@ -3,12 +3,18 @@
 import json
 import shutil
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from lap import LAP, environment, lap, process, sql, well
 from packages import PROGRAMS, make_package
+from tui_ledgers import append
 
+from consumers.replayed import find_replay
+from ledger.events import ReplayCompleted
+from ledger.questions import Questions
+from ledger.store.opened import open_ledger
 from tui.running import alone
 
 
@@ -135,6 +141,23 @@ def test_verify_fails_loudly_on_a_changed_byte(copy: Path) -> None:
     done = lap("verify", "--json", cwd=copy)
     assert done.code == 1
     assert any(segment.name in problem for problem in done.json["problems"])
+
+
+def test_verify_asks_named_replays_again(copy: Path) -> None:
+    """A stored replay is proven; one that claims other verdicts than its cut gives is named, and nothing is proven."""
+    well("replay", "--criterion", "top-50", "--name", "half", "--reason", "r", "--store", cwd=copy)
+    assert "proven" in well("verify", cwd=copy).out
+    with closing(open_ledger(copy / ".lap")) as ledger, closing(Questions(ledger)) as questions:
+        row = find_replay(questions, "half")
+        held = json.loads(ledger.blobs.get(row["verdicts_blob"]))
+        held["problems"][0]["status"][0] ^= 1
+        blob = ledger.blobs.put(json.dumps(held).encode())
+    append(copy / ".lap", [ReplayCompleted(**{**row, "name": "forged", "replay_id": "f" * 64, "verdicts_blob": blob})])
+    done = lap("verify", cwd=copy)
+    assert done.code == 1
+    assert "replay 'forged' (ffffffffffff): sums." in done.out
+    assert "its id is not that of its question and evidence" in done.out
+    assert "FAILED" in done.out
 
 
 def test_labels_and_durations_are_decided_once(copy: Path) -> None:

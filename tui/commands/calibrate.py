@@ -1,48 +1,83 @@
 """`lap calibrate`: fit the map of one campaign's stored reference durations into another campaign's state."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ledger.store.location import Location
+from replay.criteria import describe
 from tui.criteria import criterion_options, read_criterion
-from tui.output import json_option, ledger_option, print_json, print_table, say
+from tui.output import json_option, ledger_option, print_json, print_table, progress, say
 from tui.services import lease_option, log_option, serving
 from tui.session import writing
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
-    from consumers.services.deriving import CalibrationOrder
+    from consumers.calibrator import Calibrated, CalibrationOrder
+    from ledger.events import CalibrationFitted
     from tui.logs import Form
+
+ALL = "all"
+KINDS = next(field.allowed.split(" | ")[1:] for field in describe() if field.name == "calibration")
+COLUMNS = (
+    "kind",
+    "a",
+    "b, ms",
+    "power",
+    "R squared",
+    "relative error",
+    "points moved",
+    "Spearman",
+    "kept",
+)
+Row = tuple[str, str, str, str, str, str, str, str, str]
 
 
 @click.command()
 @criterion_options
 @click.option("--from", "source", required=True, metavar="ID", help="Campaign whose stored durations are mapped.")
 @click.option("--to", "target", required=True, metavar="ID", help="Campaign into whose state they are mapped.")
+@click.option(
+    "--kind",
+    type=click.Choice([*KINDS, ALL]),
+    default=None,
+    help="Kind of map; `all` tries every kind and keeps the best.  [default: the criterion's, else affine]",
+)
 @ledger_option
 @click.option("--follow", is_flag=True, help="Wait for both campaigns, and fit again when late facts come.")
 @lease_option
 @log_option
 @json_option
 def command(
-    word: str | None, source: str, target: str, ledger: str | None, follow: bool, as_json: bool, **flags: Any
+    word: str | None,
+    source: str,
+    target: str,
+    kind: str | None,
+    ledger: str | None,
+    follow: bool,
+    as_json: bool,
+    **flags: Any,
 ) -> None:
-    """Fit fresh = a * stored + b on the references measured in both campaigns, and keep the fit as an event.
+    """Fit a map on the references measured in both campaigns, and keep it as an event.
 
-    The fit is judged out of fold, beside no map at all, and refused when it does not beat it.
+    Each map is judged with every problem left out of its own fit, beside no map at all, and refused when it does not
+    beat it. One fit is kept for each call: the best usable one, or the refusal.
 
     \b
     Example:
       lap calibrate --from main --to recheck
+      lap calibrate --from main --to recheck --kind all
       lap calibrate --from main --to recheck --follow
     """
-    from consumers.services.deriving import CalibrationOrder
+    from consumers.calibrator import CalibrationOrder
 
     service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
     _, criterion = read_criterion(word, flags)
-    place, order = read_settings(ledger=ledger).location, CalibrationOrder(criterion, source, target)
+    asked = kind or (criterion.calibration if criterion.calibration != "none" else "affine")
+    order = CalibrationOrder(criterion, source, target, tuple(KINDS) if asked == ALL else (asked,))
+    place = read_settings(ledger=ledger).location
     if follow:
         _follow(place, order, **service)
     else:
@@ -57,23 +92,54 @@ def _follow(place: Location, order: "CalibrationOrder", *, log: "Form", lease_se
 
 
 def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
-    from consumers.calibrator import calibrate
+    from consumers.calibrator import calibrate_kinds
 
-    source, target = order.source, order.target
-    with writing(place, "lap calibrate") as open_:
-        fitted = calibrate(open_.ledger, open_.producer, order.criterion, source=source, target=target)
+    with writing(place, "lap calibrate") as open_, progress("fitting", len(order.kinds)) as bar:
+        done = calibrate_kinds(open_.ledger, open_.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
     if as_json:
-        print_json(asdict(fitted))
-        return
-    rows = [
-        ("a", fitted.a, ""),
-        ("b, ms", fitted.b_ns / 1e6, ""),
-        ("leave-one-problem-out R squared", fitted.r2, ""),
-        ("median relative error, out of fold", fitted.error_map, fitted.error_none),
-        ("percentile points moved, out of fold", fitted.points_map, fitted.points_none),
-        ("Spearman of reference scores", fitted.spearman_after, fitted.spearman_before),
-    ]
-    title = f"{source} -> {target}: {fitted.pairs} pairs of {fitted.problems} problems, {fitted.clock} clock"
-    print_table(("figure", "with the map", "no map"), rows, title=title, cut=fitted.cut)
-    if fitted.refused:
-        say(f"refused: {fitted.refused}")
+        print_json({**asdict(done.kept), "tried": [asdict(one) for one in done.tried]})
+    else:
+        _show(done, order)
+
+
+def _show(done: "Calibrated", order: "CalibrationOrder") -> None:
+    kept = done.kept
+    title = f"{order.source} -> {order.target}: {kept.pairs} pairs of {kept.problems} problems, {kept.clock} clock"
+    rows = [_no_map(kept), *(_row(one, kept) for one in done.tried)]
+    print_table(COLUMNS, rows, title=f"{title}; figures with each problem left out of its own fit", cut=kept.cut)
+    for one in done.tried:
+        if one.refused:
+            say(f"{one.kind} refused: {one.refused}")
+    if kept.refused:
+        say("no map may be used: judge with calibration 'none'; the refusal is kept")
+    else:
+        say(f"kept: calibration {kept.calibration_id[:12]}, asked for with `--calibration {kept.kind}`")
+    if kept.outside:
+        low, high = ((end or 0) / 1e6 for end in (kept.low_ns, kept.high_ns))
+        say(
+            f"warning: {kept.outside} of {kept.moved} stored durations to be mapped lie outside the {low:.6g} to"
+            f" {high:.6g} ms of the pairs: ranks among them are extrapolated"
+        )
+
+
+def _no_map(one: "CalibrationFitted") -> Row:
+    return (
+        "none",
+        "-",
+        "-",
+        "-",
+        *_figures((one.r2_none, one.error_none, one.points_none, one.spearman_before)),
+        "no map",
+    )
+
+
+def _row(one: "CalibrationFitted", kept: "CalibrationFitted") -> Row:
+    chosen = "kept" if one.calibration_id == kept.calibration_id else ""
+    word = "refused" if one.refused else chosen
+    figures = _figures((one.r2, one.error_map, one.points_map, one.spearman_after))
+    return one.kind, f"{one.a:.4g}", f"{one.b_ns / 1e6:.2f}", f"{one.power:.4g}", *figures, word
+
+
+def _figures(values: Sequence[float | None]) -> tuple[str, str, str, str]:
+    r2, error, points, spearman = ("-" if value is None else f"{value:.4g}" for value in values)
+    return r2, error, points, spearman

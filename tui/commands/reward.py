@@ -10,7 +10,7 @@ from ledger.store.location import Location
 from tui.criteria import criterion_options, read_criterion
 from tui.output import campaign_option, json_option, ledger_option, print_json, print_table, say
 from tui.services import group_name, lease_option, log_option, serving
-from tui.session import writing
+from tui.session import asking, writing
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
@@ -76,17 +76,73 @@ def _once(place: Location, order: "RewardOrder", *, as_json: bool) -> None:
         f"{len(done.new)} rewards assigned under {name} ({criterion.hash[:12]}), {done.held} were held already, "
         f"{done.waiting} candidates are open or undecided"
     )
+    if criterion.reward == "multitask":
+        _tell_ungrouped(place, order)
     if as_json:
         rewards = [{"reward_id": r.reward_id, "program_id": r.program_id, "value": r.value} for r in done.new]
-        found = {"criterion": criterion.hash, "held": done.held, "waiting": done.waiting, "rewards": rewards}
+        values = [reward.value for reward in done.new]
+        summary = dict(zip(SUMMARY, _summary(values), strict=True)) if values else None
+        found = {"criterion": criterion.hash, "held": done.held, "waiting": done.waiting, "summary": summary}
+        found |= {"histogram": histogram(values), "rewards": rewards}
         print_json({"cut": done.cut, **found})
     else:
-        print_table(("problem", "rewards", "+1", "-1"), _by_problem(done.new), cut=done.cut)
+        _show(done.new, done.cut)
         say('one reward: `lap why PROGRAM`; all of them: `lap sql "SELECT * FROM verdict"`')
 
 
-def _by_problem(rewards: Sequence[RewardAssigned]) -> list[tuple[str, int, int, int]]:
+def _tell_ungrouped(place: Location, order: "RewardOrder") -> None:
+    """Says how many programs no group of rollouts rewards: the reward `multitask` alternates by groups."""
+    from replay.shell import find_campaign
+    from replay.shell.lookups import Lookups
+
+    with asking(place) as questions:
+        programs = find_campaign(questions, order.campaign)["programs"]
+        alone = int((Lookups(questions).groups(programs) < 0).sum())
+    if alone:
+        say(f"{alone} of {len(programs)} programs belong to no group of rollouts: their reward stays undecided")
+
+
+def _show(rewards: Sequence[RewardAssigned], cut: str) -> None:
+    """A row a problem: how many are +1 and -1, and where rewards lie between, their quantiles and a histogram too."""
+    values = _by_problem(rewards)
+    signed = [(problem, len(v), v.count(1.0), v.count(-1.0)) for problem, v in values.items()]
+    if all(abs(reward.value) == 1 for reward in rewards):
+        print_table(("problem", "rewards", "+1", "-1"), signed, cut=cut)
+        return
+    told = [(*row, *(f"{q:+.3f}" for q in _summary(values[row[0]]))) for row in signed]
+    print_table(("problem", "rewards", "+1", "-1", *SUMMARY), told, cut=cut)
+    every = [reward.value for reward in rewards]
+    counts = histogram(every)
+    rows = [
+        (f"{low:+.1f} to {low + 2 / BINS:+.1f}", count, "#" * round(WIDEST * count / max(counts)))
+        for low, count in zip((-1 + 2 * place / BINS for place in range(BINS)), counts, strict=True)
+    ]
+    print_table(("reward", "programs", ""), rows, title=f"{len(every)} rewards, mean {sum(every) / len(every):+.3f}")
+
+
+SUMMARY = ("mean", "lowest", "25%", "median", "75%", "highest")
+BINS = 10
+"""Bins of the histogram, of equal width from -1 to 1; each holds its lower end, the last both."""
+WIDEST = 40
+
+
+def _summary(values: Sequence[float]) -> list[float]:
+    """Mean, lowest, quartiles and highest of rewards; quartiles by linear interpolation."""
+    import numpy as np
+
+    return [float(np.mean(values)), *(float(q) for q in np.quantile(values, [0, 0.25, 0.5, 0.75, 1]))]
+
+
+def histogram(values: Sequence[float]) -> list[int]:
+    """How many rewards in [-1, 1] lie in each bin [BINS]."""
+    counts = [0] * BINS
+    for value in values:
+        counts[min(int((value + 1) * BINS / 2), BINS - 1)] += 1
+    return counts
+
+
+def _by_problem(rewards: Sequence[RewardAssigned]) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {}
     for reward in rewards:
         values.setdefault(reward.problem_id, []).append(reward.value)
-    return [(problem, len(v), v.count(1.0), v.count(-1.0)) for problem, v in sorted(values.items())]
+    return dict(sorted(values.items()))

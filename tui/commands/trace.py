@@ -88,10 +88,10 @@ def _tree(found: Trace) -> Tree:
 def _calibration(row: Any) -> str:
     if row is None:
         return "calibration none: all timings are of this campaign"
-    return (
-        f"calibration {row['calibration_id'][:12]}: fresh = {row['a']:.4f} * stored {row['b_ns'] / 1e6:+.2f} ms, "
-        f"from campaign {row['source_campaign']}"
-    )
+    from replay.calibration import formula
+
+    words = formula(row["a"], row["b_ns"], row["power"])
+    return f"calibration {row['calibration_id'][:12]}: {words}, from campaign {row['source_campaign']}"
 
 
 def _gate(value: bool | None) -> str:
@@ -112,13 +112,14 @@ def _test(tree: Tree, test: TestTrace) -> None:
     branch = tree.add(Text("  ".join(words).rstrip()))
     for timing in test.timings:
         kind = "warm-up" if timing["warmup"] else "timing"
-        branch.add(
-            Text(
-                f"{kind} {timing['repetition']}: wall {timing['wall_ns']} ns, user {timing['user_ns']} ns, "
-                f"system {timing['system_ns']} ns, {timing['peak_memory_bytes'] >> 20} MiB, "
-                f"slot {timing['slot']} beside {timing['neighbours']}, place {timing['place']}, {timing['isolation']}"
-            )
+        told = {name: "unknown" if value in (None, "") else value for name, value in timing.items()}
+        memory = timing["peak_memory_bytes"]
+        told["memory"] = "unknown memory" if memory is None else f"{memory >> 20} MiB"
+        line = (
+            "{repetition}: wall {wall_ns} ns, user {user_ns} ns, system {system_ns} ns, {memory}, "
+            "slot {slot} beside {neighbours}, place {place}, {isolation}"
         )
+        branch.add(Text(f"{kind} {line.format_map(told)}"))
 
 
 def _among(test: TestTrace) -> str:

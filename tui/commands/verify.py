@@ -98,12 +98,17 @@ def _stream_of(ledger: Ledger) -> Iterator[tuple[Stream | None, tuple[str, ...]]
 
 
 def _rewards(place: Place, cut: str) -> tuple[int, list[str], list[str]]:
+    """Rewards computed again, and problems and notes of these and of the named replays, asked again."""
     from consumers.audit import verify_rewards
+    from consumers.replayed import verify_replays
+    from tui.answers import weigh
 
     with asking(place, cut) as questions:
         total = questions.rows("SELECT count(*) AS n FROM reward")[0]["n"]
         with progress("rewards", total) as bar:
-            return verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
+            count, wrong, told = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
+        _, denied, noted = verify_replays(questions.ledger, questions, weigh)
+    return count, [*wrong, *denied], [*told, *noted]
 
 
 def _print(proof: Proof, rewards: int, *, as_json: bool) -> None:

@@ -10,8 +10,9 @@ from ledger.errors import UserError
 from ledger.questions import Questions
 from replay.criteria import Criterion
 from replay.measurements import ProblemMeasurements, durations
-from replay.shell import Snapshot, load, pooled
+from replay.shell import Snapshot, load, prepared
 from replay.why import Explanation, explain
+from tui.amounts import unit_of
 from tui.criteria import criterion_options, read_criterion
 from tui.finding import find_program
 from tui.output import at_option, campaign_option, json_option, ledger_option, plain, print_json
@@ -99,18 +100,20 @@ def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, 
         if reward and reward["calibration_id"]
         else find_calibration(questions, snapshot.name, criterion)
     )
-    m = pooled(_problem_of(snapshot, program), calibration)
+    m = prepared(snapshot, _problem_of(snapshot, program), criterion, calibration)
     explanation = explain(m, criterion, program)
     test = explanation.deciding_test
     measured = int(durations(m, criterion)[m.row(program), m.tests.ids.index(test)]) if test else None
+    unit = unit_of(criterion.clock)
     return {
         "campaign": snapshot.name,
         "criterion": asked.name,
         "tau": criterion.tau,
+        "clock": criterion.clock,
         "reward": reward and {"id": reward["reward_id"], "value": reward["value"]},
-        "deciding_test_ns": measured if measured is not None and measured >= 0 else None,
+        f"deciding_test_{unit}": measured if measured is not None and measured >= 0 else None,
         "detail": _detail(questions, snapshot.name, program, test),
-        **_plain(explanation),
+        **_plain(explanation, unit),
     }
 
 
@@ -137,10 +140,12 @@ def _problem_of(snapshot: Snapshot, program: str) -> ProblemMeasurements:
     )
 
 
-def _plain(explanation: Explanation) -> dict[str, Any]:
+def _plain(explanation: Explanation, unit: str) -> dict[str, Any]:
+    """The explanation as JSON; on the clock `memory` the change is `change_bytes`."""
     plain = {key: value for key, value in asdict(explanation).items() if key not in ("problem", "program")}
     for key in ("q_lo", "q_hi", "distance_q", "factor"):
         plain[key] = None if plain[key] is None else float(plain[key])
+    plain[f"change_{unit}"] = plain.pop("change_ns")
     plain["status"] = explanation.status.name.lower()
     return plain
 
@@ -150,7 +155,7 @@ def _show(one: dict[str, Any], ledger: str | None) -> None:
     click.echo(f"\n{one['criterion']} in campaign {one['campaign']}: {one['status']}{reward}")
     click.echo(f"  reason         {one['reason'] or 'correct, and within the threshold'}")
     if one["deciding_test"]:
-        took = f"  ({one['deciding_test_ns'] / 1e6:.1f} ms)" if one["deciding_test_ns"] is not None else ""
+        took = _took(one)
         label = "deciding test" if one["detail"] or one["change_test"] else "worst test   "
         click.echo(f"  {label}  {one['deciding_test']}{took}")
     if one["detail"]:
@@ -161,6 +166,13 @@ def _show(one: dict[str, Any], ledger: str | None) -> None:
     if one["reward"]:
         place = f" --ledger {shlex.quote(ledger)}" if ledger else ""
         click.echo(f"  every timing   lap trace {one['reward']['id'][:16]}{place}")
+
+
+def _took(one: dict[str, Any]) -> str:
+    value = one[f"deciding_test_{unit_of(one['clock'])}"]
+    if value is None:
+        return ""
+    return f"  ({value} bytes)" if one["clock"] == "memory" else f"  ({value / 1e6:.1f} ms)"
 
 
 def _distance(one: dict[str, Any]) -> str:
