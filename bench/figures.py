@@ -22,8 +22,8 @@ class Row:
 def row(
     name: str, value: float, unit: str = "events/s", *, baseline: float | None = None, reach: float | None = None
 ) -> Row:
-    """A figure beside its baseline; of seconds and MB less is better, of events a second and of times more."""
-    more = unit in ("events/s", "times")
+    """A figure beside its baseline; of seconds and MB less is better, of rates and of times more."""
+    more = unit.endswith("/s") or unit == "times"
     ratio = None if baseline is None else value / baseline if more else baseline / value
     reached = None if reach is None else value >= reach if more else value <= reach
     return Row(name, value, unit, baseline, ratio, reach, reached)

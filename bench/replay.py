@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -26,8 +27,13 @@ from figures import Row, row, say, text, timed
 from peaks import peak_mb, reset_peak
 from scipy.stats import percentileofscore
 
+from consumers.audit import verify_rewards
+from consumers.rewarder import assign
+from consumers.sealer import seal
+from consumers.sink import drain
 from ledger.questions import Questions
 from ledger.store.opened import open_ledger
+from ledger.streams.producer import Producer
 from replay.criteria import Criterion
 from replay.estimates import estimate
 from replay.gates import judge
@@ -48,6 +54,7 @@ AGAINST = {
 }
 SWEEP, MEMORY, TENFOLD = "sweep of 10 x 10 calibrations, timeouts, tau", "peak memory", "ten times the data"
 LARGE = "timings streamed"
+ASSIGN, VERIFY = "rewards derived and sealed", "rewards recomputed, as `lap verify` does"
 MS = 1_000_000
 SAMPLE = 20_000
 """Timings that scipy ranks one by one; the rest is extrapolated."""
@@ -221,6 +228,27 @@ def tenfold(bench: Bench, folder: Path, small: Path) -> None:
     bench.add(row(TENFOLD, many / few, "x time", reach=11))
 
 
+def rewarded(bench: Bench, folder: Path) -> None:
+    """Rewards of every candidate, assigned as `lap reward` does and recomputed as `lap verify` does."""
+    with closing(open_ledger(folder)) as ledger, closing(ledger.stream()) as stream:
+        producer = Producer(stream, "epoch-rewards", "bench", "0")
+
+        def assigned() -> None:
+            assign(ledger, producer, CRITERION, name="bench")
+            drain(ledger, stream)
+            seal(ledger)
+
+        took = timed(assigned)
+        with closing(Questions(ledger)) as questions:
+            found: list[tuple[int, list[str], list[str]]] = []
+            again = timed(lambda: found.append(verify_rewards(ledger, questions)))
+    ((count, wrong, _),) = found
+    if wrong or not count:
+        raise SystemExit(f"{count} rewards, of which {len(wrong)} differ when they are recomputed")
+    bench.add(row(ASSIGN, count / took, "rewards/s"))
+    bench.add(row(VERIFY, count / again, "rewards/s"))
+
+
 def streamed(folder: Path) -> None:
     """One criterion over all problems of a ledger, a few of them in memory at a time."""
     rates_of(load_problems(Questions(open_ledger(folder))), CRITERION)
@@ -290,6 +318,10 @@ def measure(bench: Bench, folder: Path, given: argparse.Namespace) -> None:
     if bench.wants(TENFOLD) and not bench.quick:
         make(tenth, Size(problems=size.problems // 10))
         tenfold(bench, whole, tenth)
+    if bench.wants(ASSIGN, VERIFY):
+        few = folder / "rewards"
+        make(few, Size(problems=size.problems // (1 if bench.quick else 10)))
+        rewarded(bench, few)
     if not bench.quick:
         large(bench, folder / "large", 100_000_000 if given.large is None else given.large)
 
