@@ -97,7 +97,10 @@ class RewardFollower:
 
 
 class CalibrationFollower:
-    """Fits one campaign into another while it holds the lease of the target, and again when the evidence changes."""
+    """Fits one campaign into another, and again when the evidence changes.
+
+    It tries while it was assigned the one partition of `control`, and may while it holds the lease of the target.
+    """
 
     def __init__(self, ledger: Ledger, producer: Producer, order: CalibrationOrder, edge: Edge) -> None:
         self._ledger, self._producer, self._order, self._edge = ledger, producer, order, edge
@@ -108,7 +111,10 @@ class CalibrationFollower:
         self._told: set[str] = set()
 
     def step(self, assigned: frozenset[Place]) -> bool:
-        """One fit, when the ledger admitted something since the last one; nothing without the lease."""
+        """One fit, when the ledger admitted something since the last one; nothing for who was assigned nothing."""
+        if not any(stream == CONTROL for stream, _ in assigned):
+            self._lease.drop()
+            return False
         now = self._ledger.cut()
         if self._lease.hold() and now != self._seen and self._pace.due():
             with self._pace.look():

@@ -24,6 +24,8 @@ from replay.criteria import Criterion
 from replay.shell import load, rewards
 
 CRITERION = Criterion(tau="50")
+MINE = frozenset({(CONTROL, 0)})
+"""What the group assigns to the calibrator that is to try."""
 ALL = frozenset((FACTS, partition) for partition in range(4))
 
 
@@ -287,26 +289,26 @@ def test_one_calibrator_fits_and_fits_again_on_new_evidence(both: Ledger, stream
         CalibrationFollower(both, Producer(stream, f"epoch-{name}", "test", "0"), order, desk.edge(name))
         for name in ("a", "b")
     )
-    first.step(frozenset())
-    second.step(frozenset())
+    first.step(MINE)
+    second.step(MINE)
     assert {line["holder"] for line in desk.told("waiting")} == {"a"}
     append(stream, "old", all_facts(old))
     append(stream, "opened", [opening(CAMPAIGN), *requests(CAMPAIGN)])
     drain(both, stream)
-    first.step(frozenset())
+    first.step(MINE)
     assert "works without an outcome" in desk.told("waiting")[-1]["reason"]
     append(stream, "runs", [event for events in attempts(CAMPAIGN) for event in events])
     drain(both, stream)
     for _ in range(3):
-        first.step(frozenset())
-        second.step(frozenset())
+        first.step(MINE)
+        second.step(MINE)
     assert [line["holder"] for line in desk.told("calibration fitted")] == ["a"]
     drain(both, stream)
-    first.step(frozenset())
+    first.step(MINE)
     assert len(desk.told("calibration fitted")) == 1
-    first.finish()
+    first.step(frozenset())  # its partition went to the other one
     desk.seconds += 1
-    second.step(frozenset())
+    second.step(MINE)
     drain(both, stream)
     with closing(Questions(both)) as questions:
         (row,) = questions.rows("SELECT count(*) AS told FROM calibration_fitted")

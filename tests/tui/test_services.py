@@ -334,13 +334,18 @@ def test_live_rewards_equal_the_replay_at_their_cuts(home: Services) -> None:
     assert {row["n"] for row in times} == {1}
 
 
-def test_a_calibrator_waits_for_both_campaigns_then_fits(local: Services) -> None:
-    """It says what it waits for, fits once both are complete, and its epoch is closed when it is stopped."""
-    local.start("sink")
-    calibrator = local.start("calibrate", "--from", "old", "--to", "new", "--follow")
-    assert "no campaign" in calibrator.told("waiting")[0]["reason"]
+def test_a_calibrator_waits_for_both_campaigns_then_fits(home: Services) -> None:
+    """It says what it waits for and is killed; another one fits once both are complete, and closes its epoch."""
+    home.start("sink")
+    words = "calibrate", "--from", "old", "--to", "new", "--follow", "--lease", 2
+    killed = home.start(*words)
+    assert "no campaign" in killed.told("waiting")[0]["reason"]
+    calibrator = home.start(*words)
+    calibrator.told("assigned")
+    killed.send(signal.SIGKILL)
+    assert killed.ended() == -signal.SIGKILL
     programs, problem = (*REFERENCES, MODELS[0]), PROBLEMS[0]
-    with closing(open_ledger(local.ledger)) as ledger, closing(ledger.stream()) as stream:
+    with closing(open_ledger(location(home))) as ledger, closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-test", "test", "0")
         producer.append(problem_facts(problem, programs, 2))
         for campaign in ("old", "new"):
@@ -348,11 +353,11 @@ def test_a_calibrator_waits_for_both_campaigns_then_fits(local: Services) -> Non
             for program in programs:
                 producer.append(run_facts(campaign, problem, program))
     (line,) = calibrator.told("calibration fitted")
-    until(lambda: sql(local.ledger, "SELECT count(*) FROM calibration") == [[1]], "the fit is admitted")
+    until(lambda: sql(home.ledger, "SELECT count(*) FROM calibration") == [[1]], "the fit is admitted")
     assert calibrator.stop() == 0
-    assert sql(local.ledger, "SELECT calibration_id, cut FROM calibration") == [[line["calibration"], line["cut"]]]
+    assert sql(home.ledger, "SELECT calibration_id, cut FROM calibration") == [[line["calibration"], line["cut"]]]
     closed = f"SELECT count(*) FROM epoch_closed WHERE epoch = '{line['epoch']}'"
-    until(lambda: sql(local.ledger, closed) == [[1]], "its epoch is closed")
+    until(lambda: sql(home.ledger, closed) == [[1]], "its epoch is closed")
 
 
 def test_a_killed_sealer_is_replaced_and_no_frame_is_lost(local: Services) -> None:

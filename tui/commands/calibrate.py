@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ledger.events import CONTROL
 from ledger.store.location import Location
 from replay.criteria import describe
 from tui.criteria import criterion_options, read_criterion
 from tui.output import json_option, ledger_option, print_json, print_table, progress, say
-from tui.services import lease_option, log_option, serving
+from tui.services import group_name, lease_option, log_option, serving
 from tui.session import writing
 from tui.settings import read_settings
 
@@ -88,7 +89,9 @@ def _follow(place: Location, order: "CalibrationOrder", *, log: "Form", lease_se
     from consumers.services.deriving import CalibrationFollower
 
     with serving(place, "calibrate", log, lease_seconds) as service:
-        service.derive(service.alone(), CalibrationFollower(service.ledger, service.producer, order, service.edge))
+        name = group_name("calibrators", order.criterion.hash, order.source, order.target, *order.kinds)
+        group = service.group(name, (CONTROL,))
+        service.derive(group, CalibrationFollower(service.ledger, service.producer, order, service.edge))
 
 
 def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
