@@ -12,15 +12,20 @@ from random import Random, SystemRandom
 
 import psycopg
 import pytest
+import yaml
 from lap import LAP, Done, environment, lap, well
+from servers import own_cluster
 
 from ledger.errors import UserError
 from ledger.frames import Record
 from ledger.streams.kafka.settings import KafkaSettings
 from ledger.streams.kafka.stream import KafkaStream
+from tui.stack.java import KAFKA
 from tui.stack.kafka import KafkaServer
 from tui.stack.postgres import PostgresServer
 from tui.stack.processes import free_ports, is_ours
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -156,3 +161,24 @@ def test_ports_are_apart_and_not_those_of_clients() -> None:
     taken = listening(ports[0])
     assert ports[0] not in free_ports(6, Random(1))  # noqa: S311
     taken[0].close()
+
+
+PLACES = ("listeners", "advertised.listeners", "log.dirs", "controller.quorum.voters")
+"""Settings of a broker that name ports and folders: those of a container are not those of a test."""
+
+
+def test_the_compose_file_is_a_broker_that_takes_a_ledger(tmp_path: Path) -> None:
+    """Its settings on the same release of Kafka, but for ports and folders: topics are made, records come back."""
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    assert services["kafka"]["image"] == f"apache/kafka:{KAFKA.split('+')[0].split(':')[-1]}"
+    words = services["kafka"]["environment"].items()
+    given = {name.removeprefix("KAFKA_").lower().replace("_", "."): word for name, word in words}
+    assert given["listeners"].startswith("PLAINTEXT://:9092")
+    with own_cluster(tmp_path, nodes=1) as server:
+        server.stop()
+        with (server.nodes()[0].folder / "server.properties").open("a") as file:
+            file.writelines(f"{name}={value}\n" for name, value in given.items() if name not in PLACES)
+        server.start()
+        with closing(KafkaStream.create(KafkaSettings(servers=server.bootstrap))) as stream:
+            stream.append("facts", 0, [Record({}, b"one")])
+            assert [one.record.payload for one in stream.read("facts", 0, 0, 9)] == [b"one"]
