@@ -228,7 +228,7 @@ def asked(bench: Bench, folder: Path) -> None:
     whole = time.perf_counter() - start
     files = {"files": [str(path) for path in folder.glob("segments/timing.measured.v1/*.parquet")]}
     rows: list[object] = []
-    baseline = timed(lambda: rows.append(duckdb.execute(PLAIN, files).to_arrow_table().num_rows))
+    baseline = timed(lambda: rows.append(duckdb.sql(PLAIN, params=files).to_arrow_table().num_rows))
     if rows != [int(answer[0])]:
         raise SystemExit(f"the question found {answer[0]} durations, the files alone have {rows[0]}")
     large = bench.attempts >= 2_000_000  # ten million timings

@@ -61,6 +61,7 @@ class Questions:
         self._connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
         self._connection.execute("SET python_enable_replacements = false")
         self._connection.execute("SET autoinstall_known_extensions = false")
+        self._connection.execute("SET enable_progress_bar = false")  # it would be drawn into the answer on stdout
         self._loaded: set[str] = set()
         self._segments: list[Segment] = []
 

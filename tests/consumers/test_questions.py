@@ -106,3 +106,9 @@ def test_no_segment_is_read_before_a_question_needs_it(ledger: Ledger) -> None:
         assert len(questions.rows(named.CAMPAIGNS)) == 2
         assert questions.rows(named.ATTEMPTS, campaign="one")[0]["accepted"] == 10
     assert rows(ledger, "SELECT count(*) FROM stream_position") == [(13,)]
+
+
+def test_no_progress_is_drawn_into_an_answer(ledger: Ledger) -> None:
+    """The database would draw a bar on stdout after two seconds, in the middle of somebody's JSON."""
+    with closing(Questions(ledger)) as questions:
+        assert questions.rows("SELECT current_setting('enable_progress_bar') AS drawn") == [{"drawn": False}]
