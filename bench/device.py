@@ -1,7 +1,7 @@
 """One criterion over timings that lie on a device: the rank kernel in torch against torch's own binary search.
 
-`python bench/device.py [--device cuda] [--problems 302] [--json]` prints {"rows": [{"name", "value", "unit", ...}]} as
-the other benches do. 302 problems x 60 tests x 360 candidates are 6.5 million timings, beside 50 references a problem.
+`python bench/device.py [--device cuda] [--problems 302] [--quick] [--json]` prints what the other
+benches do. 302 problems x 60 tests x 360 candidates are 6.5 million timings, beside 50 references a problem.
 On a GPU the device is waited for around every round. Not a test: no figure here can fail the gate.
 """
 
@@ -48,10 +48,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--problems", type=int, default=302)
+    parser.add_argument("--quick", action="store_true", help="ten problems")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     criterion = Criterion(tau="30")
-    several = [dataclasses.replace(synthetic(360, 60, seed), problem=f"p{seed}") for seed in range(asked.problems)]
+    several = [
+        dataclasses.replace(synthetic(360, 60, seed), problem=f"p{seed}")
+        for seed in range(10 if asked.quick else asked.problems)
+    ]
     held = hold(several, criterion, asked.device)
     check(held.resident.ask(criterion).passed, several, criterion)
     (side,) = held.resident.sides

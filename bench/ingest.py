@@ -18,9 +18,9 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import duckdb
 import json_events
 from figures import Row, row, say, text, timed
+from first_question import files_alone, first_answer, where_the_time_goes
 from peaks import peak_mb, reset_peak
 from sqlalchemy import text as statement
 from stages import lines, stages
@@ -185,22 +185,6 @@ def checked(
     bench.add(row(name, events / took, baseline=baseline, reach=reach))
 
 
-ASK = """
-import sys, time
-from pathlib import Path
-from ledger.questions import DURATIONS, Questions
-from ledger.store.opened import open_ledger
-start = time.perf_counter()
-rows = len(Questions(open_ledger(Path(sys.argv[1]))).ask(DURATIONS))
-print(rows, time.perf_counter() - start)
-"""
-PLAIN = """
-SELECT program_id, test_id, median(wall_ns)::BIGINT FROM read_parquet($files) WHERE NOT warmup
-GROUP BY program_id, test_id
-"""
-"""The same question to the files alone: no cut, no tail, no rule on which attempt counts."""
-
-
 def attempted(bench: Bench) -> None:
     """Whole attempts, sealed: the first named question that reads timings, and the proof of every attempt."""
     if not bench.wants(QUESTION, QUESTION_EXEC, VERIFY_ATTEMPTS):
@@ -222,17 +206,13 @@ def attempted(bench: Bench) -> None:
 
 def asked(bench: Bench, folder: Path) -> None:
     """Adds how long a new process takes to its first answer, beside DuckDB on the same Parquet files."""
-    start = time.perf_counter()
-    command = [sys.executable, "-c", ASK, str(folder)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    whole = time.perf_counter() - start
-    files = {"files": [str(path) for path in folder.glob("segments/timing.measured.v1/*.parquet")]}
-    rows: list[object] = []
-    baseline = timed(lambda: rows.append(duckdb.sql(PLAIN, params=files).to_arrow_table().num_rows))
-    if rows != [int(answer[0])]:
-        raise SystemExit(f"the question found {answer[0]} durations, the files alone have {rows[0]}")
+    rows, answer, whole = first_answer(folder)
+    alone, baseline = files_alone(folder)
+    if rows != alone:
+        raise SystemExit(f"the question found {rows} durations, the files alone have {alone}")
+    where_the_time_goes(folder)
     large = bench.attempts >= 2_000_000  # ten million timings
-    bench.add(row(QUESTION, float(answer[1]), "s", baseline=baseline, reach=0.5 if large else None))
+    bench.add(row(QUESTION, answer, "s", baseline=baseline, reach=0.5 if large else None))
     bench.add(row(QUESTION_EXEC, whole, "s", reach=1.2 if large else None))
 
 
@@ -283,7 +263,7 @@ def main() -> None:
         return
     keep_freed_memory()
     warm()
-    events = given.events or (768_000 if given.quick else 10_240_000)
+    events = given.events or (3_072_000 if given.quick else 10_240_000)
     small, many, baseline = (1000, 4000, 10_000) if given.quick else (20_000, 2_000_000, 160_000)
     with tempfile.TemporaryDirectory(dir=given.folder, prefix="lap-bench-") as folder:
         bench = Bench(Path(folder), events, given.only, small, many, baseline)

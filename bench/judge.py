@@ -9,11 +9,13 @@ import sys
 sys.path.append(sys.path.pop(0))  # the room `replay` before the script of that name
 
 import argparse
+import dataclasses
 import json
 import time
 from collections.abc import Callable
 
 import numpy as np
+from figures import row, text
 from scipy.stats import percentileofscore
 
 from replay.criteria import Criterion
@@ -76,8 +78,8 @@ def main() -> None:
     m = synthetic(20 if asked.quick else 360, 60, seed=0)
     value = seconds(lambda: judge(m, Criterion(tau="30")), 5)
     baseline = seconds(lambda: scipy_scores(m), 1)
-    rows = [{"name": "judge one problem", "value": value, "unit": "s", "baseline": baseline, "ratio": baseline / value}]
-    print(json.dumps({"rows": rows}) if asked.json else f"judge {value:.4f} s, scipy {baseline:.2f} s")
+    made = row("judge one problem", value, "s", baseline=baseline)
+    print(json.dumps({"rows": [dataclasses.asdict(made)]}) if asked.json else text(made))
 
 
 if __name__ == "__main__":
