@@ -104,7 +104,7 @@ def making(location: Location, stream_identity: str) -> Iterator[tuple[Connectio
     if location.kafka is None:
         LocalStream.create(location.root / STREAM_FILE, stream_identity).close()
     else:
-        KafkaStream.create(location.kafka)
+        KafkaStream.create(location.kafka).close()
     engine = open_engine(location.sql_url)
     try:
         with _foreign_file(location), writing(engine) as connection:

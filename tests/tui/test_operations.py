@@ -249,3 +249,16 @@ def test_du_tells_growth_once_there_is_history(ledger: Path) -> None:
     whole = used["sql_bytes"] + used["stream_bytes"] + used["blob_bytes"] + used["segment_bytes"]
     assert used["bytes_a_day"] == pytest.approx(whole / 2)
     assert used["days_to_full"] == pytest.approx((used["free_bytes"] - (256 << 20)) / (whole / 2))
+
+
+def test_a_ledger_on_kafka_is_made_without_leaving_a_connection(
+    tmp_path: Path, kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many are made in one process by tests and services: no file or socket of the broker's client stays open."""
+    monkeypatch.setenv("LAP_KAFKA", kafka_settings.address)
+    monkeypatch.setenv("LAP_KAFKA_PREFIX", kafka_settings.prefix)
+    well("ledger", "init", "--ledger", tmp_path / "first")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for number in range(3):
+        well("ledger", "init", "--ledger", tmp_path / f"ledger-{number}")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
