@@ -13,6 +13,7 @@ from replay.criteria import Criterion
 from tui.axes import percents
 from tui.criteria import criterion_options, read_criterion
 from tui.measured import Measured, measured, small_print
+from tui.memory import keep_freed_memory
 from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress
 from tui.pictures import endings, out_option, save
 from tui.session import asking
@@ -76,6 +77,7 @@ def command(
       lap curve --checkpoint "qwen-top30-{step}"
       lap curve --checkpoint "*-{step}" --tau 100:10:-10 --out curve.csv --out curve.png
     """
+    keep_freed_memory()
     pattern, training, how, source = (rest.pop(name) for name in ("pattern", "training", "how", "source"))
     if pattern and training:
         raise UserError("lap curve: --checkpoint goes by names and --training by stored events; give one of them")

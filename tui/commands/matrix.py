@@ -11,6 +11,7 @@ import click
 from ledger.errors import UserError
 from replay.criteria import ENVIRONMENTS, Criterion
 from tui.measured import Measured, measured, named_criteria, small_print
+from tui.memory import keep_freed_memory
 from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress, say
 from tui.pictures import endings, out_option, save
 from tui.session import asking
@@ -56,6 +57,7 @@ def command(
       lap matrix
       lap matrix --run "qwen-*-{step}" --criterion top-30 --criterion pre-2s --out matrix.png --out matrix.csv
     """
+    keep_freed_memory()
     from replay.makers import find_runs
     from replay.matrix import family_figures, matrix
 

@@ -12,6 +12,7 @@ from replay.criteria import Criterion
 from tui.axes import durations_ns, factors, percents
 from tui.criteria import criterion_options, read_criterion
 from tui.measured import Measured, measured, small_print
+from tui.memory import keep_freed_memory
 from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress
 from tui.pictures import endings, out_option, save
 from tui.session import asking
@@ -57,6 +58,7 @@ def command(
       lap robustness --baseline qwen-rlvr
       lap robustness --baseline qwen-rlvr --run "qwen-*" --tau 50,10 --out panels.png --out panels.csv
     """
+    keep_freed_memory()
     runs, source = rest.pop("runs"), rest.pop("source")
     taus, alphas = percents(rest.pop("tau")), factors("--alpha", rest.pop("alpha"))
     betas = durations_ns("--beta", rest.pop("beta"), signed=True)

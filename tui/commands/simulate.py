@@ -10,6 +10,7 @@ import click
 
 from replay.criteria import ENVIRONMENTS, REWARDS, Criterion
 from tui.measured import Measured, measured, named_criteria, small_print
+from tui.memory import keep_freed_memory
 from tui.online import read_results
 from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress, say
 from tui.pictures import endings, out_option, save
@@ -77,6 +78,7 @@ def command(
       lap simulate --criterion top-30 --criterion rlvr --criterion raw-duration
       lap simulate --out curves.csv --out scatter.png
     """
+    keep_freed_memory()
     criteria = named_criteria(words, [*ENVIRONMENTS.items(), *REWARDS.items()])
     results = read_results(online) if online else {}
     paths = endings(outs)

@@ -12,6 +12,7 @@ from replay.criteria import Criterion
 from tui.axes import durations_ns, factors, percents, timeouts_ns
 from tui.criteria import criterion_options, read_criterion
 from tui.measured import Measured, measured, small_print
+from tui.memory import keep_freed_memory
 from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress, say
 from tui.pictures import endings, out_option, save
 from tui.session import asking
@@ -57,6 +58,7 @@ def command(
       lap sweep --tau 100,50,30,10 --timeout 0.5s,2s,10s
       lap sweep --tau 50 --alpha 0.8:1.2:0.1 --beta 0ms,20ms --out sweep.csv --out sweep.png
     """
+    keep_freed_memory()
     axes = _axes(*(rest.pop(name) for name in ("tau", "timeout", "alpha", "beta")))
     name, criterion = read_criterion(word, rest)
     paths = endings(outs)
