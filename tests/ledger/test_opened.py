@@ -121,7 +121,7 @@ def _cut_seen(root: Path, *sight: str) -> str:
     """What another user without any rights sees of a ledger: its cut, or the error; `sight` is how it is mounted."""
     bwrap = find_bwrap()
     if bwrap is None:
-        pytest.skip("bubblewrap is not here")
+        pytest.skip("no bubblewrap for this architecture, so no view of a read-only file system can be made")
     code = (
         "import sys, pathlib; from ledger.store.opened import open_ledger\n"
         "from ledger.errors import UserError\n"
@@ -131,7 +131,7 @@ def _cut_seen(root: Path, *sight: str) -> str:
     box = [str(bwrap), "--dev-bind", "/", "/", *sight, "--unshare-user", "--uid", "1000", "--gid", "1000"]
     done = subprocess.run([*box, sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=False)
     if done.stderr.startswith("bwrap:"):
-        pytest.skip(done.stderr)
+        pytest.skip(f"this machine refuses user namespaces, which make a read-only file system: {done.stderr.strip()}")
     return done.stdout.strip()
 
 

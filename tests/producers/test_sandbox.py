@@ -22,7 +22,7 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     try:
         return open_sandbox(isolation=request.param, interpreter=shared)
     except UserError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"{request.param} is refused by this machine, as its users are told: {error}")
 
 
 @pytest.fixture

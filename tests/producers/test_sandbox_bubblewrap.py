@@ -35,7 +35,7 @@ def sandbox(request: pytest.FixtureRequest) -> BubblewrapSandbox:
     try:
         opened = open_sandbox(isolation="bubblewrap")
     except UserError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"this machine refuses namespaces, without which there is no bubblewrap: {error}")
     assert isinstance(opened, BubblewrapSandbox)
     if request.param == "own user":
         if opened.first_uid is None:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pyarrow.parquet as pq
 import pytest
 from lap import lap, well
@@ -104,7 +105,9 @@ def test_an_inspect_log_scores_what_is_decided(home: Path, tmp_path: Path) -> No
 
 def test_inspect_reads_its_log(home: Path, tmp_path: Path) -> None:
     """By Inspect's own reader, where it is installed."""
-    reader = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
+    reader = pytest.importorskip(
+        "inspect_ai.log", reason="inspect-ai is no part of the test environment: it brings 700 MB to read one file"
+    )
     written(home, "inspect", tmp_path)
     log = reader.read_eval_log(str(tmp_path / "out.json"))
     assert [sample.scores.get("lapledger") is not None for sample in log.samples] == [False, True, True]
@@ -113,7 +116,6 @@ def test_inspect_reads_its_log(home: Path, tmp_path: Path) -> None:
 def test_datasets_loads_the_folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the `datasets` library, from the folder and from one Parquet file: verdicts as `lap replay` says them."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    datasets = pytest.importorskip("datasets")
     well("export", "datasets", tmp_path / "out", "--criterion", "top-50", cwd=home)
     cache = str(tmp_path / "cache")
     found = datasets.load_dataset(str(tmp_path / "out"), "verdicts", split="train", cache_dir=cache)
