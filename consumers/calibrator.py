@@ -1,7 +1,7 @@
 """Fits the map of one campaign's stored reference durations into another campaign's state, and keeps it as a fact."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,21 +35,6 @@ class Calibrated:
 
 
 def calibrate(
-    ledger: Ledger,
-    producer: Producer,
-    criterion: Criterion,
-    *,
-    source: str,
-    target: str,
-    told: Collection[str] = (),
-    kinds: Sequence[str] = ("affine",),
-) -> CalibrationFitted:
-    """The fit of `source` into `target` that `calibrate_kinds` keeps."""
-    order = CalibrationOrder(criterion, source, target, tuple(kinds))
-    return calibrate_kinds(ledger, producer, order, told=told).kept
-
-
-def calibrate_kinds(
     ledger: Ledger,
     producer: Producer,
     order: CalibrationOrder,

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, text
 
-from consumers.ahead import ahead
+from ledger.ahead import ahead
 from ledger.crashes import reached
 from ledger.events import EventType
 from ledger.frames import frame_digest

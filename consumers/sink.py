@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from consumers.ahead import ahead
 from consumers.intake import Decoded, Drained, Position, decoded, positions, take
+from ledger.ahead import ahead
 from ledger.errors import Fault
 from ledger.store.opened import Ledger
 from ledger.streams.base import Stream

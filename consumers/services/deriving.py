@@ -5,7 +5,7 @@ Nothing is computed from the stream. What is missing is waited for, visibly; der
 
 from dataclasses import dataclass
 
-from consumers.calibrator import CalibrationOrder, calibrate_kinds
+from consumers.calibrator import CalibrationOrder, calibrate
 from consumers.rewarder import assign
 from consumers.services.following import Edge, NamedLease, Pace, Place
 from ledger.errors import UserError
@@ -129,7 +129,7 @@ class CalibrationFollower:
 
     def _fit(self) -> None:
         try:
-            fitted = calibrate_kinds(self._ledger, self._producer, self._order, told=self._told).kept
+            fitted = calibrate(self._ledger, self._producer, self._order, told=self._told).kept
         except UserError as error:  # a campaign is not there yet, or not complete
             self._waiting.tell(str(error), cut=str(self._ledger.cut()))
             return

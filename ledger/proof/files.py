@@ -8,8 +8,8 @@ from sqlalchemy import text
 from ledger.codec.forms import occurring, strings
 from ledger.errors import Fault
 from ledger.events import EventType
-from ledger.proof.ahead import ahead
 from ledger.proof.findings import Findings, place
+from ledger.proof.threads import in_order
 from ledger.store.blobs import Blobs
 from ledger.store.engine import reading
 
@@ -46,7 +46,7 @@ class BlobCheck:
 def _checked_blobs(found: Findings) -> set[str]:
     blobs = found.ledger.blobs
     names = list(blobs.digests())
-    checks = ahead(partial(_wrong, blobs, name) for name in names)
+    checks = in_order(partial(_wrong, blobs, name) for name in names)
     present: set[str] = set()
     for number, (name, words) in enumerate(zip(names, checks, strict=True), start=1):
         found.progress("blobs", number, len(names))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from ledger.errors import DiskFull, Fault
-from ledger.proof.ahead import ahead
 from ledger.proof.aside import QuarantineCheck, retried_frames
 from ledger.proof.chains import Asked, Heads, check_chains, is_written_head
 from ledger.proof.files import BlobCheck, note_orphans
@@ -18,6 +17,7 @@ from ledger.proof.positions import check_positions
 from ledger.proof.recomputed import Recomputed
 from ledger.proof.sealed import sealed_calls
 from ledger.proof.tail import tail_calls
+from ledger.proof.threads import in_order
 from ledger.proof.timings import TimingCheck
 from ledger.proof.words import altered_words
 from ledger.store.cuts import Cut
@@ -106,7 +106,7 @@ class _Work:
 
     def take_all(self, calls: Iterable[Callable[[], Recomputed]]) -> None:
         """Runs the checks and takes their results in order."""
-        for done in ahead(calls):
+        for done in in_order(calls):
             self._take(done)
 
     def _take(self, done: Recomputed) -> None:

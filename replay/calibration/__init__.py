@@ -4,7 +4,7 @@ A map is directed, and holds for one clock, estimator and start-up rule. It move
 re-run into a fresh campaign, never a candidate. Which campaigns to calibrate is the caller's choice.
 """
 
-from replay.calibration.fits import AffineFit, Fit, apply, best, fit_affine, fit_kinds, formula
+from replay.calibration.fits import Fit, apply, best, fit_kinds, formula
 from replay.calibration.maps import KINDS, NONE, Maps, fit_line
 from replay.calibration.merits import Merits, spearman
 from replay.calibration.pools import outside_warning, with_stored
@@ -12,13 +12,11 @@ from replay.calibration.pools import outside_warning, with_stored
 __all__ = [
     "KINDS",
     "NONE",
-    "AffineFit",
     "Fit",
     "Maps",
     "Merits",
     "apply",
     "best",
-    "fit_affine",
     "fit_kinds",
     "fit_line",
     "formula",

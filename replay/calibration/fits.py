@@ -50,10 +50,6 @@ class Fit:
         return (stored_ns < self.low_ns) | (stored_ns > self.high_ns)
 
 
-AffineFit = Fit
-"""The name from before there were other kinds."""
-
-
 def fit_kinds(
     stored: Sequence[ProblemMeasurements],
     fresh: Sequence[ProblemMeasurements],
@@ -88,13 +84,6 @@ def fit_kinds(
         fits.append(_fit(replace(plain, kind=kind), trial, unmapped))
         heard(kind)
     return fits
-
-
-def fit_affine(
-    stored: Sequence[ProblemMeasurements], fresh: Sequence[ProblemMeasurements], criterion: Criterion
-) -> Fit:
-    """The least-squares line alone: `fit_kinds` of the kind `affine`."""
-    return fit_kinds(stored, fresh, criterion, ("affine",))[0]
 
 
 def best(fits: Sequence[Fit]) -> Fit:

@@ -12,7 +12,7 @@ from ledger.events import latest
 from ledger.questions import Questions
 from ledger.store.reader import events
 from ledger.store.segments import PLACE
-from replay.calibration import AffineFit
+from replay.calibration import Fit
 from replay.measurements import ProblemMeasurements
 from replay.shell.lookups import Lookups
 from replay.shell.members import Campaign
@@ -50,7 +50,7 @@ class Calibration:
     """A fit with the id of its event and the snapshot that its stored durations come from."""
 
     calibration_id: str
-    fit: AffineFit
+    fit: Fit
     stored: Snapshot
 
 

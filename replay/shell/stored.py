@@ -4,10 +4,10 @@ Nothing is read before it is asked for, and nothing is kept.
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
+from ledger.ahead import ahead
 from ledger.questions import Questions
 from ledger.store.columns import Columns, Slices, Wanted
 from replay.shell.members import PROGRAMS, TESTS, Campaign, programs_of, tests_of
@@ -35,16 +35,8 @@ class Source:
         with ExitStack() as opened:
             ledger, cut = self.questions.ledger, self.questions.cut
             columns = [opened.enter_context(closing(Columns(ledger, one, cut))) for one in wanted]
-            ahead = opened.enter_context(ThreadPoolExecutor(1))
-
-            def read(chunk: Sequence[str]) -> list[Slices]:
-                return [one.of(chunk) for one in columns]
-
-            reads = [ahead.submit(read, chunk) for chunk in chunks[:1]]
-            for chunk, following in zip(chunks, [*chunks[1:], None], strict=True):
-                done = reads.pop().result()
-                if following is not None:
-                    reads.append(ahead.submit(read, following))
+            reads = opened.enter_context(closing(ahead([one.of(chunk) for one in columns] for chunk in chunks)))
+            for chunk, done in zip(chunks, reads, strict=True):
                 yield from (self._own(problem, done) for problem in chunk)
 
     def _own(self, problem: str, read: Sequence[Slices]) -> Own:

@@ -10,7 +10,7 @@ import pytest
 from histories import MS, Campaign, Cell, all_facts, attempts, opening, requests
 from ledgers import append, ledger_with
 
-from consumers.calibrator import CalibrationOrder, calibrate, calibrate_kinds, find_calibration, stored_calibration
+from consumers.calibrator import CalibrationOrder, calibrate, find_calibration, stored_calibration
 from consumers.rewarder import assign
 from consumers.sink import drain
 from ledger.errors import UserError
@@ -71,7 +71,9 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def fit(ledger: Ledger, epoch: str, criterion: Criterion = AFFINE) -> CalibrationFitted:
     """The fit of main into again, admitted."""
     with closing(ledger.stream()) as stream:
-        fitted = calibrate(ledger, Producer(stream, epoch, "test", "0"), criterion, source="main", target="again")
+        fitted = calibrate(
+            ledger, Producer(stream, epoch, "test", "0"), CalibrationOrder(criterion, "main", "again")
+        ).kept
         drain(ledger, stream)
     return fitted
 
@@ -157,7 +159,7 @@ def test_of_all_kinds_the_best_is_kept_under_its_own_name(ledger: Ledger) -> Non
     """The drift is a line: three kinds find it, the plainest is kept, each kind has an id of its own."""
     with closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-1", "test", "0")
-        done = calibrate_kinds(ledger, producer, order(*KINDS))
+        done = calibrate(ledger, producer, order(*KINDS))
         drain(ledger, stream)
     assert [one.kind for one in done.tried] == list(KINDS)
     assert len({one.calibration_id for one in done.tried}) == len(KINDS)
@@ -177,7 +179,7 @@ def test_a_kind_is_asked_for_by_its_name(ledger: Ledger) -> None:
     """Two kinds into one campaign stand beside each other; a criterion's word says which is meant."""
     with closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-1", "test", "0")
-        kept = {kind: calibrate_kinds(ledger, producer, order(kind)).kept for kind in ("affine", "theil-sen")}
+        kept = {kind: calibrate(ledger, producer, order(kind)).kept for kind in ("affine", "theil-sen")}
         drain(ledger, stream)
     with closing(Questions(ledger)) as questions:
         for kind, one in kept.items():
@@ -267,7 +269,7 @@ def test_several_sources_must_be_named(ledger: Ledger) -> None:
     third = replace(stored(), name="older")
     append(ledger, "epoch-older", run_facts(third))
     with closing(ledger.stream()) as stream:
-        calibrate(ledger, Producer(stream, "epoch-2", "test", "0"), AFFINE, source="older", target="again")
+        calibrate(ledger, Producer(stream, "epoch-2", "test", "0"), CalibrationOrder(AFFINE, "older", "again"))
         drain(ledger, stream)
     with closing(Questions(ledger)) as questions:
         with pytest.raises(UserError, match="several calibrations into campaign 'again' are stored, from main, older"):

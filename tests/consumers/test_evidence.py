@@ -11,7 +11,7 @@ from ledgers import ledger_with
 from test_calibrator import AFFINE, fresh, stored
 
 from consumers.audit import trace
-from consumers.calibrator import calibrate
+from consumers.calibrator import CalibrationOrder, calibrate
 from consumers.evidence import rests_on
 from consumers.rewarder import assign
 from consumers.sealer import seal
@@ -33,7 +33,7 @@ def ledger(tmp_path: Path) -> Ledger:
     made.blobs.put_many([b"in", b"out", *(name.encode() for name in ("r0", "r1", "r2", "r3"))])
     with closing(made.stream()) as stream:
         producer = Producer(stream, "epoch-2", "test", "0")
-        calibrate(made, producer, AFFINE, source="main", target="again")
+        calibrate(made, producer, CalibrationOrder(AFFINE, "main", "again"))
         drain(made, stream)
         assert assign(made, producer, AFFINE, name="mapped p_50", campaign="again").new
         drain(made, stream)

@@ -11,7 +11,7 @@ import pytest
 from histories import Campaign, Cell, all_facts, attempts, opening, program_id, requests
 from ledgers import append, ledger_with
 
-from consumers.calibrator import calibrate, stored_calibration
+from consumers.calibrator import CalibrationOrder, calibrate, stored_calibration
 from consumers.replayed import ask_again, find_replay, meeting, named, stored_verdicts, verify_replays
 from consumers.replays import Answered, Draft, Label, check_free, draft, store
 from consumers.sink import drain
@@ -270,7 +270,9 @@ def test_campaigns_meet_only_through_a_calibration_between_them(ledger: Ledger) 
     keep(ledger, made(ledger, "first", HALF), HALF)
     keep(ledger, made(ledger, "second", HALF, campaign="again"), HALF)
     with closing(ledger.stream()) as stream:
-        fit = calibrate(ledger, Producer(stream, "epoch-fit", "test", "0"), AFFINE, source="main", target="again")
+        fit = calibrate(
+            ledger, Producer(stream, "epoch-fit", "test", "0"), CalibrationOrder(AFFINE, "main", "again")
+        ).kept
         drain(ledger, stream)
     assert fit.refused == ""
     keep(ledger, made(ledger, "mapped", AFFINE, campaign="again", calibration=fit.calibration_id), AFFINE)

@@ -11,7 +11,7 @@ from histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.calibrator import calibrate, find_calibration
+from consumers.calibrator import CalibrationOrder, calibrate, find_calibration
 from consumers.rewarder import assign
 from consumers.sealer import seal
 from consumers.sink import drain
@@ -87,7 +87,7 @@ class House:
         """A calibrator fits `old` into `main` and is killed after its append; it refuses while `main` is not done."""
         with closing(open_ledger(self.root)) as ledger, closing(ledger.stream()) as stream, suppress(UserError):
             criterion = replace(AFFINE, clock=clock)
-            calibrate(ledger, self.producer(stream), criterion, source="old", target="main")
+            calibrate(ledger, self.producer(stream), CalibrationOrder(criterion, "old", "main"))
 
 
 cells = st.builds(

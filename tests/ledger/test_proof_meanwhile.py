@@ -15,7 +15,7 @@ from consumers.sink import drain
 from ledger.errors import DiskFull, Fault, LapError, Unavailable
 from ledger.events import EVENTS
 from ledger.proof import verify
-from ledger.proof.ahead import THREADS
+from ledger.proof.threads import THREADS
 from ledger.store import engine as engines
 from ledger.store.engine import open_engine, reading, writing
 from ledger.store.opened import Ledger

@@ -12,13 +12,18 @@ from hypothesis import strategies as st
 from replay_builders import MS, make_tests, measured
 from scipy.stats import spearmanr
 
-from replay.calibration import AffineFit, apply, fit_affine, fit_line, spearman, with_stored
+from replay.calibration import Fit, apply, fit_kinds, fit_line, spearman, with_stored
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.gates import judge
 from replay.measurements import Outcome, kill_bounds
 
 VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=15)
+
+
+def fit_affine(stored, fresh, criterion):
+    """The least-squares line alone."""
+    return fit_kinds(stored, fresh, criterion, ("affine",))[0]
 
 
 def campaigns(a, b_ns, *, problems=4, noise=0.0, rerun=5):
@@ -184,7 +189,7 @@ def test_no_more_is_known_of_a_killed_run_after_the_map(repetitions, more, crite
         programs=("old",),
     )
     fresh = measured(np.ones((1, 1, more)), reference=[], programs=("new",))
-    identity = AffineFit(1.0, 0.0, 3, 2, criterion.clock, criterion.estimator, criterion.startup)
+    identity = Fit(1.0, 0.0, 3, 2, criterion.clock, criterion.estimator, criterion.startup)
     pooled = with_stored(fresh, stored, identity)
     assert kill_bounds(pooled, criterion)[1] == kill_bounds(stored, criterion)[0]
 

@@ -95,10 +95,10 @@ def _follow(place: Location, order: "CalibrationOrder", *, log: "Form", lease_se
 
 
 def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
-    from consumers.calibrator import calibrate_kinds
+    from consumers.calibrator import calibrate
 
     with writing(place, "lap calibrate") as open_, progress("fitting", len(order.kinds)) as bar:
-        done = calibrate_kinds(open_.ledger, open_.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
+        done = calibrate(open_.ledger, open_.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
     if as_json:
         print_json({**asdict(done.kept), "tried": [asdict(one) for one in done.tried]})
     else:

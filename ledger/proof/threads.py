@@ -11,7 +11,7 @@ T = TypeVar("T")
 THREADS = max(1, min(8, os.cpu_count() or 1))
 
 
-def ahead(work: Iterable[Callable[[], T]]) -> Iterator[T]:
+def in_order(work: Iterable[Callable[[], T]]) -> Iterator[T]:
     """The results of the calls, in their order; as many run at once as there are cores, up to eight."""
     running: deque[Future[T]] = deque()
     with ThreadPoolExecutor(THREADS, "lap-proof") as pool:
