@@ -96,7 +96,7 @@ def ask(
     calibration = find_calibration(questions, snapshot.name, criterion, source=asking.source)
     measured, verdicts = weigh(snapshot, criterion, calibration, how=asking.how)
     sizes = np.concatenate([v.pool_size[v.candidate] for v in verdicts])
-    warnings = [resolution_warning(sizes, criterion), _cap(verdicts, measured, criterion)]
+    warnings = [resolution_warning(sizes, criterion), cap_warning(verdicts, measured, criterion)]
     warnings += [outside_warning(calibration.fit)] if calibration else []
     estimates = estimate(verdicts, measured, asking.k)
     rates = [count(verdicts, measured, one.maker).rates(asking.k) for one in estimates]
@@ -110,25 +110,6 @@ def ask(
         intervals=[analytic_interval(values) for values in rates],
         warnings=[warning for warning in warnings if warning],
     )
-
-
-def _cap(verdicts: Sequence[Verdicts], measured: Sequence[ProblemMeasurements], criterion: Criterion) -> str:
-    """The warning about limits beyond what was executed; in bytes there is no such limit to name."""
-    if criterion.clock != "memory":
-        return cap_warning(verdicts, measured)
-    runs, programs = beyond(verdicts)
-    if not runs:
-        return ""
-    return (
-        f"the limit asked for is above what was seen: {runs} runs of {programs} candidates were killed before it, and "
-        "only running them again with a longer time limit can decide them"
-    )
-
-
-def beyond(verdicts: Sequence[Verdicts]) -> tuple[int, int]:
-    """(runs, candidates): runs that were killed below the limit that is asked for, and whose they are."""
-    counts = [v.beyond[v.candidate] for v in verdicts]
-    return sum(int(count.sum()) for count in counts), sum(int((count > 0).sum()) for count in counts)
 
 
 def missing(measured: Sequence[ProblemMeasurements]) -> int:

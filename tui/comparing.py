@@ -224,8 +224,7 @@ def _warnings(sides: Sides, asked: Asked, comparisons: int) -> tuple[str, ...]:
         judged = side.judged
         sizes = _pool_sizes(side)
         found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
-        if judged.criterion.clock != "memory":
-            found.append(cap_warning(judged.verdicts, judged.measured))
+        found.append(cap_warning(judged.verdicts, judged.measured, judged.criterion))
     if sides.calibration is not None:
         found.append(outside_warning(sides.calibration.fit))
     if not sides.one_campaign:

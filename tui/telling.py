@@ -11,12 +11,12 @@ from typing import Any
 import click
 import numpy as np
 
-from replay.estimates import Estimate
+from replay.estimates import Estimate, beyond
 from replay.flips import Change, tally
 from replay.gates import Status, Verdicts, share_within
 from replay.shell import Snapshot
 from tui.amounts import unit_of
-from tui.answers import Answer, Sampling, beyond, kept, missing, undecided, within
+from tui.answers import Answer, Sampling, kept, missing, undecided, within
 from tui.output import print_table, say
 
 COLUMNS = (

@@ -22,7 +22,7 @@ from replay.estimates.passes import Estimate, estimate, estimate_statuses
 from replay.estimates.runs import difference_over_runs, over_runs, run_values
 from replay.estimates.tables import Difference, PassEstimate, difference, gain_interval, pass_estimate, relative_gain
 from replay.estimates.tiers import TIERS, by_field, by_terciles, members, token_count
-from replay.estimates.warnings import cap_warning, resolution_warning
+from replay.estimates.warnings import beyond, cap_warning, resolution_warning
 from replay.estimates.wins import READINGS, WinRate, speeds, win_rate
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "best_of",
     "between_campaigns",
     "between_halves",
+    "beyond",
     "bootstrap",
     "by_field",
     "by_terciles",

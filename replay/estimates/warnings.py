@@ -22,15 +22,26 @@ def resolution_warning(pool_sizes: Iterable[int], criterion: Criterion) -> str:
     )
 
 
-def cap_warning(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements]) -> str:
+def beyond(verdicts: Sequence[Verdicts]) -> tuple[int, int]:
+    """(runs, candidates): runs that were killed below the limit that is asked for, and whose they are."""
+    counts = [v.beyond[v.candidate] for v in verdicts]
+    return sum(int(count.sum()) for count in counts), sum(int((count > 0).sum()) for count in counts)
+
+
+def cap_warning(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], criterion: Criterion) -> str:
     """One sentence where a criterion asks for a longer limit than was run, else the empty text.
 
-    What a longer limit would have shown is never guessed: these runs leave open whatever depends on them.
+    What a longer limit would have shown is never guessed: these runs leave open whatever depends on them. Where sizes
+    are judged no limit on them was in force that could be named.
     """
-    runs = sum(int(v.beyond[v.candidate].sum()) for v in verdicts)
+    runs, programs = beyond(verdicts)
     if not runs:
         return ""
-    programs = sum(int((v.beyond[v.candidate] > 0).sum()) for v in verdicts)
+    if criterion.clock == "memory":
+        return (
+            f"the limit asked for is above what was seen: {runs} runs of {programs} candidates were killed before it,"
+            " and only running them again with a longer time limit can decide them"
+        )
     caps = {int(cap) for m in measurements for cap in np.unique(m.limit_ns[m.limit_ns > 0])}
     executed = " to ".join(f"{cap / 1e6:.6g}" for cap in sorted({min(caps), max(caps)}))
     return (

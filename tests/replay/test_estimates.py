@@ -112,6 +112,6 @@ def test_a_limit_above_what_was_executed_is_said():
     wall = np.array([[2, 2], [1, 1]]) * 1_000_000
     m = measured(wall, reference=[1], outcome=[[6, 6], [1, 1]], limit=2_000_000)
     asked, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
-    words = cap_warning([judge(m, asked)], [m])
+    words = cap_warning([judge(m, asked)], [m], asked)
     assert words.startswith("the limit asked for is above what was executed (2 ms): 2 runs of 1 candidates were killed")
-    assert cap_warning([judge(m, executed)], [m]) == ""
+    assert cap_warning([judge(m, executed)], [m], executed) == ""
