@@ -14,7 +14,7 @@ from replay.measurements import ProblemMeasurements
 from replay.shell.runs import FINISHED, OUTCOMES, Own, finished_of
 from replay.shell.stored import CHUNK, Source
 
-DIGESTS = Wanted(FINISHED.name, (*FINISHED.columns, "timings_digest"), FINISHED.words)
+DIGESTS = Wanted(FINISHED.name, (*FINISHED.columns, "attempt_id", "timings_digest"), FINISHED.words)
 _WORDS = {int(code): word for word, code in OUTCOMES.items()}
 
 
@@ -47,17 +47,17 @@ class Rows(Mapping[str, str]):
 
 def row_digests(own: Own, campaign: str) -> dict[str, str]:
     """The digest of every program of one problem: its id and source, then each test with a result, in order."""
-    finished = finished_of(own.finished, campaign, own.programs, own.tests)
-    digests = own.finished.strings("timings_digest")
+    finished = finished_of(own, campaign)
+    columns = [own.finished.strings(name) for name in ("attempt_id", "timings_digest")]
     if finished.kept is not None:
-        digests = digests.filter(pa.array(finished.kept))
+        columns = [column.filter(pa.array(finished.kept)) for column in columns]
     places = np.flatnonzero(finished.accepted)
     places = places[np.argsort(finished.cell[places])]
     program, test = np.divmod(finished.cell[places], max(len(own.tests.ids), 1))
     words: list[list[str]] = [
         [name, blob or ""] for name, blob in zip(own.programs.ids, own.programs.sources.to_pylist(), strict=True)
     ]
-    attempts, timed = (column.take(places).to_pylist() for column in (finished.attempt, digests))
+    attempts, timed = (column.take(places).to_pylist() for column in columns)
     outcomes = finished.outcome[places].tolist()
     rows = zip(program.tolist(), test.tolist(), outcomes, attempts, timed, strict=True)
     for p, t, outcome, attempt, digest in rows:

@@ -4,7 +4,7 @@ The first attempt of a work to be admitted that is no sandbox fault counts; its 
 Rows arrive as they are stored and leave as `ProblemMeasurements`. No digest and no verdict is made here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +16,12 @@ from replay.measurements import ABSENT, Bools, Ints, Outcome, ProblemMeasurement
 from replay.shell.members import Campaign, Programs
 from replay.shell.pieces import Pieces
 
-FINISHED = Wanted(
-    "execution.finished",
-    ("campaign_id", "program_id", "test_id", "block", "outcome", "attempt_id", "timings"),
-    words=("campaign_id", "program_id", "test_id", "outcome"),
-)
+_WORK = ("campaign_id", "program_id", "test_id", "block")
+_WORDS = ("campaign_id", "program_id", "test_id")
+FINISHED = Wanted("execution.finished", (*_WORK, "outcome", "timings"), words=(*_WORDS, "outcome"))
 _CLOCKS = ("wall_ns", "user_ns", "system_ns", "peak_memory_bytes")
 TIMED = Wanted(
-    "timing.measured",
-    ("campaign_id", "attempt_id", "repetition", "warmup", *_CLOCKS, "startup_ns", "hard_limit_ns"),
-    words=("campaign_id",),
+    "timing.measured", (*_WORK, "repetition", "warmup", *_CLOCKS, "startup_ns", "hard_limit_ns"), words=_WORDS
 )
 OUTCOMES: Mapping[str, int] = {
     "accepted": Outcome.OK,
@@ -38,33 +34,38 @@ OUTCOMES: Mapping[str, int] = {
 _UNKNOWN_LIMIT = 0
 _FAULT = -1  # every other outcome: a sandbox fault
 
+Attempts = Callable[[str], tuple[pa.Array, pa.Array]]
+"""Problem -> ids of the attempt of each finished row and of each timing, in the order of the rows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finished:
     """The finished attempts of one problem in one campaign [n], in the order of their admission."""
 
     cell: Ints  # program * tests + test; -1 for one that is not the campaign's
+    block: Ints
     outcome: Ints  # of Outcome, or -1 for a sandbox fault
-    attempt: pa.Array  # [n] ids
     timings: Ints  # how many timings each has
     accepted: Bools
     kept: Bools | None  # which stored rows these are; None for all
 
 
-def finished_of(rows: Pieces, campaign: str, programs: Programs, tests: Tests) -> Finished:
+def finished_of(own: "Own", campaign: str) -> Finished:
     """The finished attempts among the stored ones of a problem."""
+    rows = own.finished
     kept = _campaign(rows, campaign)
-    p = rows.places("program_id", pa.array(programs.ids, pa.string()))
-    t = rows.places("test_id", pa.array(tests.ids, pa.string()))
-    cell = np.where((p >= 0) & (t >= 0), p * len(tests.ids) + t, -1)
-    outcome = rows.codes("outcome", OUTCOMES, _FAULT)
-    columns = [cell, outcome, rows.ints("timings"), rows.ints("block")]
-    attempt = rows.strings("attempt_id")
-    if kept is not None:
-        columns = [column[kept] for column in columns]
-        attempt = attempt.filter(pa.array(kept))
-    cell, outcome, timings, block = columns
-    return Finished(cell, outcome, attempt, timings, _first_good(cell, outcome, block), kept)
+    columns = [_cells(own, rows), rows.ints("block"), rows.codes("outcome", OUTCOMES, _FAULT), rows.ints("timings")]
+    cell, block, outcome, timings = columns if kept is None else [column[kept] for column in columns]
+    return Finished(cell, block, outcome, timings, _first_good(cell, outcome, block), kept)
+
+
+def _cells(own: "Own", rows: Pieces) -> Ints:
+    """The program and test of each row [n], as program * tests + test; -1 where one of them is not the campaign's."""
+    p = rows.places("program_id", pa.array(own.programs.ids, pa.string()))
+    t = rows.places("test_id", pa.array(own.tests.ids, pa.string()))
+    if p.min(initial=0) >= 0 and t.min(initial=0) >= 0:
+        return p * len(own.tests.ids) + t
+    return np.where((p >= 0) & (t >= 0), p * len(own.tests.ids) + t, -1)
 
 
 def _campaign(rows: Pieces, campaign: str) -> Bools | None:
@@ -94,14 +95,16 @@ class _Repetitions:
     place: Ints  # of the repetition, from 0
 
 
-def _repetitions(rows: Pieces, finished: Finished, campaign: str) -> _Repetitions:
+def _repetitions(own: "Own", finished: Finished, campaign: str, attempts: Attempts) -> _Repetitions:
     """The repetitions of accepted attempts that are no warm-ups, numbered in their order."""
+    rows = own.timed
     mine = _campaign(rows, campaign)
-    attempt, repetition = rows.strings("attempt_id"), rows.ints("repetition")
-    owner = _owners(finished, attempt if mine is None else attempt.filter(pa.array(mine)))
     kept: Ints | None = None if mine is None else np.flatnonzero(mine)
+    owner = _owners(finished, _Timings.of(own, kept))
+    if owner is None:
+        owner = _owners_by_id(finished, attempts(own.problem), kept)
+    repetition, warmup = rows.ints("repetition"), rows.flags("warmup")
     counted = np.append(finished.accepted, False)[owner]
-    warmup = rows.flags("warmup")
     counted &= ~(warmup if kept is None else warmup[kept])
     if not counted.all():
         kept = np.flatnonzero(counted) if kept is None else kept[counted]
@@ -116,20 +119,50 @@ def _repetitions(rows: Pieces, finished: Finished, campaign: str) -> _Repetition
     return _Repetitions(kept, finished.cell[owner], place)
 
 
-def _owners(finished: Finished, attempt: pa.Array) -> Ints:
-    """The finished attempt that each timing [n] belongs to; -1 for one whose attempt never finished, or not here.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Timings:
+    """Which work each stored timing of a campaign is of [n]."""
 
-    Nearly always timings lie in the order of their attempts: then ids are compared in place, else they are looked up.
+    cell: Ints
+    block: Ints
+
+    @classmethod
+    def of(cls, own: "Own", kept: Ints | None) -> "_Timings":
+        cell, block = _cells(own, own.timed), own.timed.ints("block")
+        return cls(cell, block) if kept is None else cls(cell[kept], block[kept])
+
+
+def _owners(finished: Finished, timed: _Timings) -> Ints | None:
+    """The finished attempt that each timing [n] belongs to, -1 for none; None where their works do not tell.
+
+    An attempt is admitted with all its timings. So where one attempt of a work finished and the work has as many
+    timings as that attempt counts, they are its own, and nobody needs to read ids, which are most of the bytes.
     """
-    owner = np.repeat(np.arange(len(finished.attempt)), finished.timings)
-    if len(owner) == len(attempt):
-        once = bool((finished.timings == 1).all())
-        expected = finished.attempt if once else finished.attempt.take(pa.array(owner))
-        if attempt.equals(expected):
-            return owner
+    owner = np.repeat(np.arange(len(finished.cell)), finished.timings)
+    blocks = int(max(finished.block.max(initial=0), timed.block.max(initial=0))) + 1
+    works = finished.cell * blocks + finished.block if blocks > 1 else finished.cell
+    mine = timed.cell * blocks + timed.block if blocks > 1 else timed.cell
+    known = np.where(finished.cell >= 0, works, -1)
+    if np.bincount(known + 1)[1:].max(initial=0) > 1:
+        return None
+    if len(owner) == len(mine) and (known >= 0).all() and np.array_equal(mine, known[owner]):
+        return owner
+    places = np.full(max(known.max(initial=-1), mine.max(initial=-1)) + 2, -1)
+    places[known] = np.arange(len(known))
+    places[-1] = -1
+    owner = places[np.where(timed.cell >= 0, mine, -1)]
+    have = np.bincount(owner + 1, minlength=len(known) + 1)[1:]
+    return owner if (have == np.where(known >= 0, finished.timings, 0)).all() else None
+
+
+def _owners_by_id(finished: Finished, attempts: tuple[pa.Array, pa.Array], kept: Ints | None) -> Ints:
+    """The accepted attempt that each timing [n] belongs to; -1 for one whose attempt never finished, or not here."""
+    ended, timed = attempts
+    ended = ended if finished.kept is None else ended.filter(pa.array(finished.kept))
+    timed = timed if kept is None else timed.take(pa.array(kept))
     places = np.flatnonzero(finished.accepted)
-    known = finished.attempt.take(pa.array(places))
-    found = pc.fill_null(pc.index_in(attempt, value_set=known), -1).to_numpy().astype(np.int64)
+    known = ended.take(pa.array(places))
+    found = pc.fill_null(pc.index_in(timed, value_set=known), -1).to_numpy().astype(np.int64)
     owners: Ints = np.append(places, -1)[found]
     return owners
 
@@ -150,12 +183,12 @@ class Own:
     timed: Pieces
 
 
-def measurements(own: Own, campaign: Campaign) -> ProblemMeasurements:
+def measurements(own: Own, campaign: Campaign, attempts: Attempts) -> ProblemMeasurements:
     """The measurements of one problem in a campaign."""
     programs, tests = own.programs, own.tests
     shape = (len(programs.ids), len(tests.ids))
-    finished = finished_of(own.finished, campaign.name, programs, tests)
-    repetitions = _repetitions(own.timed, finished, campaign.name)
+    finished = finished_of(own, campaign.name)
+    repetitions = _repetitions(own, finished, campaign.name, attempts)
     grid = _Grid(shape, repetitions, own.timed)
     outcome = np.zeros(shape, dtype=np.int8)
     ended = finished.cell[finished.accepted]

@@ -18,7 +18,7 @@ from replay.shell.lookups import Lookups
 from replay.shell.members import Campaign
 from replay.shell.rows import Rows
 from replay.shell.runs import FINISHED, TIMED, measurements
-from replay.shell.stored import Source
+from replay.shell.stored import Attempts, Source
 
 KERNEL = "1.2.0"
 """Semantic version of the replay kernel; part of every derived id, raised when a verdict could change."""
@@ -86,5 +86,6 @@ def load_problems(questions: Questions, campaign: str | None = None) -> Iterator
 
 
 def _measured(source: Source) -> Iterator[ProblemMeasurements]:
-    for own in source.problems(source.campaign.row["problems"], FINISHED, TIMED):
-        yield measurements(own, source.campaign)
+    with Attempts(source) as attempts:
+        for own in source.problems(source.campaign.row["problems"], FINISHED, TIMED):
+            yield measurements(own, source.campaign, attempts)

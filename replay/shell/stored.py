@@ -6,6 +6,10 @@ Nothing is read before it is asked for, and nothing is kept.
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import pyarrow as pa
 
 from ledger.ahead import ahead
 from ledger.questions import Questions
@@ -14,6 +18,7 @@ from replay.shell.members import PROGRAMS, TESTS, Campaign, programs_of, tests_o
 from replay.shell.pieces import Pieces
 from replay.shell.runs import Own
 
+_ENDED, _MEASURED = (Wanted(name, ("attempt_id",)) for name in ("execution.finished", "timing.measured"))
 CHUNK = 16
 """Problems that are read at a time."""
 
@@ -48,3 +53,30 @@ class Source:
             finished,
             timed[0] if timed else Pieces(()),
         )
+
+
+class Attempts:
+    """The ids of a problem's attempts, for the few problems where works do not tell whose timings are whose."""
+
+    def __init__(self, source: Source) -> None:
+        """Nothing is read, and no segment opened, before a problem asks."""
+        self._questions, self._opened = source.questions, ExitStack()
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the segments."""
+        self._opened.close()
+
+    @cached_property
+    def _columns(self) -> tuple[Columns, Columns]:
+        ledger, cut = self._questions.ledger, self._questions.cut
+        ended, timed = (self._opened.enter_context(closing(Columns(ledger, w, cut))) for w in (_ENDED, _MEASURED))
+        return ended, timed
+
+    def __call__(self, problem: str) -> tuple[pa.Array, pa.Array]:
+        """The attempt of each finished row and of each timing of a problem, in the order of the rows."""
+        ended, timed = (Pieces(columns.of([problem])[problem]).strings("attempt_id") for columns in self._columns)
+        return ended, timed
