@@ -21,9 +21,9 @@ import torch
 from figures import row, say, text, timed
 from judge import synthetic
 
-from replay.batches import hold
 from replay.criteria import Criterion
-from replay.gates import judge
+from replay.devices.batches import hold
+from replay.judging.gates import judge
 
 REACH_S = {"cuda": 0.001}
 """What is aimed at on an H200."""

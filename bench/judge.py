@@ -19,7 +19,7 @@ from figures import row, text
 from scipy.stats import percentileofscore
 
 from replay.criteria import Criterion
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Outcome, ProblemMeasurements, Tests
 
 REFERENCES = 50

@@ -36,12 +36,12 @@ from ledger.store.opened import open_ledger
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
 from replay.estimates import estimate
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Ints, ProblemMeasurements
-from replay.prepared import Many, rates_of
-from replay.scaling import Scale, scaled
 from replay.shell import load, load_problems
-from replay.sweeps import Axes, Point, at, sweep
+from replay.studies.prepared import Many, rates_of
+from replay.studies.scaling import Scale, scaled
+from replay.studies.sweeps import Axes, Point, at, sweep
 from tui.memory import keep_freed_memory
 
 CRITERION = Criterion(tau="30")

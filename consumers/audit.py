@@ -20,7 +20,7 @@ from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.gates import Verdicts, judge
+from replay.judging.gates import Verdicts, judge
 from replay.measurements import Outcome, ProblemMeasurements, durations
 from replay.shell import KERNEL, Calibration, Snapshot, load, prepared, rewards
 

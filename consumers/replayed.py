@@ -20,7 +20,7 @@ from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.gates import Status, Verdicts
+from replay.judging.gates import Status, Verdicts
 from replay.measurements import ProblemMeasurements
 from replay.shell import KERNEL, Calibration, Snapshot, load, references_digest
 

@@ -20,7 +20,7 @@ from ledger.questions import Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
-from replay.gates import Verdicts
+from replay.judging.gates import Verdicts
 from replay.shell import KERNEL, Calibration, Snapshot
 
 

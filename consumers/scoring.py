@@ -21,7 +21,7 @@ from ledger.questions import Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import ProblemMeasurements
 from replay.rewards import reward
 

@@ -5,9 +5,9 @@ Five references and five programs on two correctness tests and three optimizatio
 
 import numpy as np
 
+from replay.judging.ranks import Pool, against
+from replay.judging.statistics import score, shown
 from replay.measurements import Outcome, ProblemMeasurements, Tests
-from replay.ranks import Pool, against
-from replay.statistics import score, shown
 
 MS = 1_000_000
 HARD_LIMIT_MS = 10_000

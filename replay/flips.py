@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replay.criteria import Criterion
-from replay.gates import Status, Verdicts, one_campaign
+from replay.judging.gates import Status, Verdicts, one_campaign
 from replay.measurements import ProblemMeasurements
 from replay.runs import Look, Timing
 

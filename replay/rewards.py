@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.gates import Verdicts
+from replay.judging.gates import Verdicts
 from replay.measurements import Bools, Floats, Ints
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.deciding import deciding
-from replay.gates import Verdicts
-from replay.limits import limits
+from replay.judging.deciding import deciding
+from replay.judging.gates import Verdicts
+from replay.judging.limits import limits
+from replay.judging.ranks import KILLED
+from replay.judging.trials import Rules, Tried, make_rules, try_runs
 from replay.measurements import ABSENT, Bools, Ints, Outcome, ProblemMeasurements, Readings, read
-from replay.ranks import KILLED
-from replay.trials import Rules, Tried, make_rules, try_runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from replay.court import RAW_SCALE_NS, Court, combine, convene, weigh
 from replay.criteria import NS_PER_MS, Criterion
-from replay.deciding import deciding
 from replay.fields import OF_TIMES
-from replay.gates import Status, Verdicts, judge
+from replay.judging.court import RAW_SCALE_NS, Court, combine, convene, weigh
+from replay.judging.deciding import deciding
+from replay.judging.gates import Status, Verdicts, judge
+from replay.judging.ranks import KILLED
+from replay.judging.statistics import MONOTONE
+from replay.judging.trials import Tried, make_rules, try_runs
 from replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings, read
-from replay.ranks import KILLED
-from replay.statistics import MONOTONE
-from replay.trials import Tried, make_rules, try_runs
 
 FACTOR_STEPS = 10**6
 """A common factor is a whole number of millionths."""

@@ -23,9 +23,9 @@ from replay.estimates import (
     resolution_warning,
 )
 from replay.flips import Judgement
-from replay.gates import Status, Verdicts, share_within
+from replay.judging.gates import Status, Verdicts, share_within
+from replay.judging.reasons import kind_of
 from replay.measurements import Bools, Outcome, ProblemMeasurements
-from replay.reasons import kind_of
 from replay.shell import Calibration, Snapshot, prepared
 from tui.engines import NUMPY, How, judged
 from tui.output import progress

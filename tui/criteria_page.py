@@ -11,9 +11,9 @@ import numpy as np
 from replay.criteria import ENVIRONMENTS, PRESETS, REWARDS, Criterion
 from replay.example import CHARACTERS, DURATIONS_MS, ENDED, TESTS, example, statistic_value
 from replay.fields import GROUPS, OF_PERCENTILES
-from replay.gates import Verdicts, judge
+from replay.judging.gates import Verdicts, judge
+from replay.judging.statistics import STATISTICS
 from replay.rewards import reward
-from replay.statistics import STATISTICS
 
 MS = 1_000_000
 CANDIDATES = tuple(name for name in DURATIONS_MS if not name.startswith("R"))

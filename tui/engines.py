@@ -19,7 +19,7 @@ import click
 
 from ledger.errors import UserError
 from replay.criteria import Criterion
-from replay.gates import Verdicts, judge
+from replay.judging.gates import Verdicts, judge
 from replay.measurements import ProblemMeasurements
 from tui.output import say
 
@@ -104,12 +104,12 @@ def judged(problems: Sequence[ProblemMeasurements], criterion: Criterion, how: H
     """
     if how.device:
         _needs("torch", f"--device {how.device}", "models")
-        from replay.batches import judge_on
+        from replay.devices.batches import judge_on
 
         return judge_on(problems, criterion, how.device)
     if how.engine == "ray":
         _needs("ray", "--engine ray", "ray")
-        from replay.spread import judge_by
+        from replay.devices.spread import judge_by
 
         with connected(how):
             return judge_by("ray", problems, criterion=criterion, workers=how.workers)
@@ -137,7 +137,7 @@ def connected(how: How) -> Iterator[None]:
 
 @contextmanager
 def _cluster(how: How) -> Iterator[None]:
-    from replay.spread import cluster
+    from replay.devices.spread import cluster
 
     with _environment({"RAY_USAGE_STATS_ENABLED": "0"}):
         if how.cluster:

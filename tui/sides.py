@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ledger.errors import UserError
-from replay.court import Weighed, combine, weigh_all
 from replay.criteria import Criterion
-from replay.gates import Verdicts, decide
-from replay.makers import find_runs
+from replay.judging.court import Weighed, combine, weigh_all
+from replay.judging.gates import Verdicts, decide
 from replay.measurements import ProblemMeasurements
 from replay.shell import Calibration, Snapshot, load, prepared
+from replay.studies.makers import find_runs
 from tui.output import progress
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from replay.estimates import Estimate, beyond
 from replay.flips import Change, tally
-from replay.gates import Status, Verdicts, share_within
+from replay.judging.gates import Status, Verdicts, share_within
 from replay.shell import Snapshot
 from tui.amounts import unit_of
 from tui.answers import Answer, Sampling, kept, missing, undecided, within

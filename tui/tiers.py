@@ -59,7 +59,7 @@ def _tokens(questions: "Questions", problems: Sequence[ProblemMeasurements], *, 
 
 def _correct(m: ProblemMeasurements) -> list[str]:
     """The references that are correct by re-execution."""
-    from replay.gates import Status, judge
+    from replay.judging.gates import Status, judge
 
     verdicts = judge(m, Criterion())
     return [m.programs[row] for row in ((verdicts.c == Status.PASS) & m.reference).nonzero()[0]]

@@ -10,7 +10,7 @@ from typing import Any
 from consumers.exports.gathered import Gathered, Sample
 from replay.criteria import preset
 from replay.estimates import pass_at_k
-from replay.gates import Status, judge
+from replay.judging.gates import Status, judge
 from replay.measurements import Bools, Outcome
 
 PASS, FAIL, TIMEOUT = "pass", "fail", "timeout"

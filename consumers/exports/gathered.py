@@ -12,7 +12,7 @@ from ledger.errors import UserError
 from ledger.questions import Questions
 from replay.criteria import Criterion
 from replay.estimates import analytic_interval, count, estimate
-from replay.gates import Status, Verdicts
+from replay.judging.gates import Status, Verdicts
 from replay.measurements import ProblemMeasurements
 from replay.shell import Calibration, Snapshot, judge_all, load
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from consumers.exports.gathered import STATUS_WORDS, Gathered, Sample
 from ledger.digests import sha256_words
-from replay.gates import Status
+from replay.judging.gates import Status
 from replay.measurements import Floats, Outcome
 
 SCORER = "lapledger"

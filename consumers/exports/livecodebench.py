@@ -10,7 +10,7 @@ from typing import Any
 
 from consumers.exports.gathered import Gathered, Sample
 from replay.estimators import ABSENT, one_value
-from replay.gates import Status
+from replay.judging.gates import Status
 from replay.measurements import Outcome
 
 CODES: dict[Outcome, bool | int | None] = {

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from consumers.exports.gathered import STATUS_WORDS, Gathered, estimate_rows, source_of
 from ledger.questions import Questions
-from replay.gates import Status, Verdicts
+from replay.judging.gates import Status, Verdicts
 
 GATES = {1: True, 0: False, -1: None}
 

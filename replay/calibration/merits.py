@@ -11,8 +11,8 @@ import numpy as np
 
 from replay.calibration.maps import Maps
 from replay.calibration.pairs import Match
+from replay.judging.ranks import versus
 from replay.measurements import Bools, Floats
-from replay.ranks import versus
 
 NAN = float("nan")
 LEAST_R2 = 0.9

@@ -12,7 +12,7 @@ import numpy as np
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.gates import Status, Verdicts
+from replay.judging.gates import Status, Verdicts
 from replay.measurements import ABSENT, Floats, ProblemMeasurements, durations
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from replay.errors import ReplayError
-from replay.gates import Status, Verdicts, one_campaign
+from replay.judging.gates import Status, Verdicts, one_campaign
 from replay.measurements import Floats, Ints, ProblemMeasurements
 
 

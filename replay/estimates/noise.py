@@ -12,7 +12,7 @@ import numpy as np
 from replay.criteria import Criterion
 from replay.estimates.intervals import Interval, mean_interval
 from replay.estimators import ABSENT, one_value
-from replay.gates import Status, Verdicts
+from replay.judging.gates import Status, Verdicts
 from replay.measurements import Bools, Floats, Ints, Outcome, ProblemMeasurements, durations, read
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from replay.errors import ReplayError
 from replay.estimates.counts import pass_at_k
 from replay.estimates.intervals import t_interval
-from replay.gates import Status, Verdicts, one_campaign
+from replay.judging.gates import Status, Verdicts, one_campaign
 from replay.measurements import Bytes, Ints, ProblemMeasurements
 
 

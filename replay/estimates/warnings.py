@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.gates import Verdicts
+from replay.judging.gates import Verdicts
 from replay.measurements import ProblemMeasurements
 
 

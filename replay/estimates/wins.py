@@ -11,7 +11,7 @@ import numpy as np
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates.intervals import Interval, bootstrap, wilson_interval
-from replay.gates import Status, Verdicts, one_campaign
+from replay.judging.gates import Status, Verdicts, one_campaign
 from replay.measurements import ABSENT, Floats, Ints, ProblemMeasurements, durations
 
 READINGS = ("median", "best", "worst")

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from replay.matrix import Matrix
 from replay.measurements import Floats
 from replay.plots.figure import Kind, picture, sheet
+from replay.studies.matrix import Matrix
 
 CELL = 0.31
 LONGEST = 34

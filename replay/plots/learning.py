@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from replay.curves import CurvePoint
 from replay.plots.figure import Kind
 from replay.plots.panels import Line, Panel, look, panels_plot
+from replay.studies.curves import CurvePoint
 
 
 def learning_plot(points: Sequence[CurvePoint], title: str, footer: str, *, kind: Kind) -> bytes:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from replay.plots.figure import Kind
 from replay.plots.panels import Line, Panel, look, panels_plot
-from replay.robustness import ALPHA, BETA
-from replay.robustness import Line as Series
+from replay.studies.robustness import ALPHA, BETA
+from replay.studies.robustness import Line as Series
 
 NS_PER_MS = 1_000_000
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from replay.families import FAMILIES
 from replay.plots.figure import COLOURS, DASHES, MARKERS, Kind, picture, sheet
-from replay.simulator import FLAT, SATURATED, SPARSE, Simulation
+from replay.studies.simulator import FLAT, SATURATED, SPARSE, Simulation
 
 WORDS = 6.0
 """Size of the names beside the dots, in points."""

@@ -6,7 +6,7 @@ from typing import Any
 from replay.errors import ReplayError
 from replay.plots.figure import Kind
 from replay.plots.panels import Line, Panel, look, panels_plot
-from replay.sweeps import Point
+from replay.studies.sweeps import Point
 
 NS_PER_MS = 1_000_000
 AXES = ("tau", "timeout_ns", "beta_ns", "alpha")

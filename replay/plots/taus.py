@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from replay.court import combine, weigh_all
 from replay.criteria import Criterion
 from replay.estimates import estimate_statuses
+from replay.judging.court import combine, weigh_all
 from replay.measurements import Floats, ProblemMeasurements
 from replay.plots.figure import Kind, picture, sheet, style
 

@@ -12,11 +12,11 @@ from ledger.digests import sha256_words
 from ledger.events import RewardAssigned
 from replay.calibration import with_stored
 from replay.criteria import Criterion
-from replay.gates import Status, Verdicts, judge
+from replay.judging.gates import Status, Verdicts, judge
 from replay.measurements import Outcome, ProblemMeasurements, Tests
-from replay.prepared import THREADS, is_common, judge_many
 from replay.rewards import reward
 from replay.shell.snapshots import KERNEL, Calibration, Snapshot
+from replay.studies.prepared import THREADS, is_common, judge_many
 
 COMPILED_FROM = 16_000_000
 """Runs from which on machine code is worth its loading for one criterion."""

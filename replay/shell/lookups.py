@@ -10,7 +10,7 @@ import numpy as np
 
 from ledger.digests import sha256_words
 from ledger.questions import Questions
-from replay.interface import kept_of, shared
+from replay.judging.interface import kept_of, shared
 from replay.measurements import Bytes, Ints, ProblemMeasurements
 
 NOT_LOOKED_AT = -1

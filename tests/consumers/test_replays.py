@@ -24,7 +24,7 @@ from ledger.store.opened import Ledger, open_ledger
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
 from replay.estimates import estimate
-from replay.gates import Status
+from replay.judging.gates import Status
 from replay.shell import KERNEL, judge_all, load
 
 CORRECT, HALF = Criterion(), Criterion(tau="50")

@@ -19,7 +19,7 @@ from replay.calibration import Fit, with_stored
 from replay.criteria import PRESETS, Criterion
 from replay.errors import ReplayError
 from replay.estimates import analytic_interval
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Outcome, ProblemMeasurements, durations, kill_bounds
 
 WORDS = {

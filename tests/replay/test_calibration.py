@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from replay.calibration import Fit, apply, fit_kinds, fit_line, spearman, with_stored
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Outcome, kill_bounds
 
 VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=15)

@@ -10,7 +10,7 @@ from tui_ledgers import MODELS, REFERENCES, make_campaign
 
 from replay.criteria import PRESETS, Criterion
 from replay.fields import FIELDS
-from replay.statistics import STATISTICS
+from replay.judging.statistics import STATISTICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "criteria.md").read_text()
 SECTIONS = dict(re.findall(r"^### `([^`]+)`\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL))

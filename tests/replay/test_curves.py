@@ -7,11 +7,11 @@ import pytest
 from crowds import crowd
 
 from replay.criteria import PRESETS, Criterion
-from replay.curves import ALL, learning_curve
 from replay.errors import ReplayError
 from replay.estimates import estimate
-from replay.gates import judge
-from replay.makers import Checkpoint, checkpoints
+from replay.judging.gates import judge
+from replay.studies.curves import ALL, learning_curve
+from replay.studies.makers import Checkpoint, checkpoints
 
 STEPS = {"run-1k": [95, 85, None, None], "run-2k": [95, 45, 35, None], "run-10k": [15, 25, 35, 45]}
 NAMED = [Checkpoint("run", step, f"run-{step // 1000}k") for step in (1000, 2000, 10_000)]

@@ -12,7 +12,7 @@ from replay_builders import make_tests, measured
 from replay.criteria import ENVIRONMENTS, Criterion
 from replay.errors import ReplayError
 from replay.fields import FIELDS
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Outcome
 
 STEP = 300_000

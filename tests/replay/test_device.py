@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from replay_builders import make_tests, measured, problems
 from torch.overrides import TorchFunctionMode
 
-from replay.batches import hold, judge_on
 from replay.criteria import PRESETS, Criterion
-from replay.device import counts, find_device
+from replay.devices.batches import hold, judge_on
+from replay.devices.device import counts, find_device
 from replay.errors import ReplayError
 from replay.estimates import estimate
 from replay.fields import OF_PERCENTILES, OF_TIMES
-from replay.gates import judge
+from replay.judging.gates import judge
+from replay.judging.ranks import Order
 from replay.measurements import Outcome
-from replay.ranks import Order
 
 CPU = "cpu"
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]

@@ -9,7 +9,7 @@ from replay_builders import MS, make_tests, measured
 from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
 from replay.estimates import estimate
 from replay.example import example
-from replay.gates import judge, share_within
+from replay.judging.gates import judge, share_within
 from replay.measurements import Outcome
 
 CANDIDATES = ("fast", "mixed", "slow", "wrong", "overfit")

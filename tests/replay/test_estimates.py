@@ -12,7 +12,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates import cap_warning, estimate, pass_at_k, resolution_warning, t_interval
-from replay.gates import judge
+from replay.judging.gates import judge
 
 COUNTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 

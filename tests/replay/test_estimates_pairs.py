@@ -28,7 +28,7 @@ from replay.estimates import (
     token_count,
     win_rate,
 )
-from replay.gates import judge
+from replay.judging.gates import judge
 
 VALUES = st.lists(st.integers(0, 9), min_size=1, max_size=8)
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replay_builders import MS, make_tests, measured, problems
 
-from replay.court import fast
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates import estimate
-from replay.gates import Flip, Status, flips, judge
+from replay.judging.court import fast
+from replay.judging.gates import Flip, Status, flips, judge
 from replay.measurements import Outcome
 
 ALL = tuple(Outcome)

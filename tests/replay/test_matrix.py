@@ -14,10 +14,10 @@ from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
 from replay.errors import ReplayError
 from replay.estimates import estimate
 from replay.families import FAMILIES, family
-from replay.gates import judge
-from replay.makers import find_runs
-from replay.matrix import Matrix, family_figures, matrix
+from replay.judging.gates import judge
 from replay.measurements import Outcome
+from replay.studies.makers import find_runs
+from replay.studies.matrix import Matrix, family_figures, matrix
 
 
 def alone(*makers):

@@ -6,7 +6,7 @@ from replay_builders import measured, problems
 
 from replay.criteria import Criterion
 from replay.estimates import estimate
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.plots import curve_plot, tau_curve
 
 TAUS = ("100", "50", "12.5", 10)

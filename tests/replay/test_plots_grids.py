@@ -10,18 +10,18 @@ import pytest
 from crowds import crowd
 
 from replay.criteria import PRESETS, Criterion
-from replay.curves import learning_curve
 from replay.errors import ReplayError
-from replay.makers import checkpoints
-from replay.matrix import Matrix, matrix
 from replay.plots.heatmap import matrix_plot
 from replay.plots.learning import learning_plot
 from replay.plots.robust import robustness_plot
 from replay.plots.scatter import simulator_plot
 from replay.plots.swept import sweep_plot
-from replay.robustness import line_axes, lines
-from replay.simulator import keyed, ladder, simulate
-from replay.sweeps import Axes, Point, sweep
+from replay.studies.curves import learning_curve
+from replay.studies.makers import checkpoints
+from replay.studies.matrix import Matrix, matrix
+from replay.studies.robustness import line_axes, lines
+from replay.studies.simulator import keyed, ladder, simulate
+from replay.studies.sweeps import Axes, Point, sweep
 
 MS = 1_000_000
 FOOTER = "cut control=7,facts=1.2.3.4,requests=0\ncriterion correct 67d6291b3014"

@@ -13,10 +13,10 @@ from replay_builders import make_tests, measured, problems, slow_quality
 from scipy.stats import percentileofscore
 
 from replay.criteria import Criterion
-from replay.exact import among
-from replay.gates import judge
+from replay.judging.exact import among
+from replay.judging.gates import judge
+from replay.judging.ranks import MANY, Order, _merged, versus
 from replay.measurements import Outcome
-from replay.ranks import MANY, Order, _merged, versus
 
 READINGS = st.sampled_from(["leaderboard", "score"])
 DURATIONS = st.lists(st.integers(1, 12), min_size=1, max_size=20)

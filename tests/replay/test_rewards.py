@@ -11,7 +11,7 @@ from replay_builders import MS, measured, problems
 
 from replay.criteria import PRESETS, Criterion
 from replay.example import example
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Outcome
 from replay.rewards import bounds, efficiency, reward
 

@@ -7,8 +7,8 @@ from crowds import crowd
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.robustness import ALPHA, BETA, gain, line_axes, lines
-from replay.sweeps import Point, sweep
+from replay.studies.robustness import ALPHA, BETA, gain, line_axes, lines
+from replay.studies.sweeps import Point, sweep
 
 MS = 1_000_000
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from replay_builders import MS, problems
 from scipy import stats
 
-from replay.agreement import agreement, p_value
 from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
 from replay.errors import ReplayError
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Outcome
 from replay.rewards import reward
-from replay.simulator import DRAWS, POINTS, Figures, figures, keyed, ladder, reachable, simulate, streams
+from replay.studies.agreement import agreement, p_value
+from replay.studies.simulator import DRAWS, POINTS, Figures, figures, keyed, ladder, reachable, simulate, streams
 
 U = np.linspace(0, 1, POINTS)
 BY_RANK = Criterion(reading="score", reward="collapsed", shape="continuous")

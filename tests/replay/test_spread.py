@@ -15,10 +15,10 @@ from replay_builders import measured
 from tui_ledgers import MODELS, REFERENCES, make_campaign
 
 from replay.criteria import Criterion
+from replay.devices.spread import Judged, cluster, generator, judge_by, spread
 from replay.errors import ReplayError
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import Outcome
-from replay.spread import Judged, cluster, generator, judge_by, spread
 from tui.engines import How, connected, private_settings
 
 HALF = Criterion(tau="50", reading="score", timeouts="tolerated")
@@ -127,7 +127,7 @@ def test_a_fault_in_a_process_is_one_line(ray, several):
 
 def test_a_process_of_another_release_is_refused(ray, several, monkeypatch):
     """Verdicts of another release may differ, so they are not mixed."""
-    monkeypatch.setattr("replay.spread.version", lambda _: "9.9.9")
+    monkeypatch.setattr("replay.devices.spread.version", lambda _: "9.9.9")
     with pytest.raises(ReplayError, match=r"this one 9\.9\.9: install the same release on every machine"):
         spread(several, Judged(HALF), engine="ray")
 
@@ -172,7 +172,7 @@ class SlowToStart:
 def test_a_start_that_takes_too_long_is_tried_again(times, tried, monkeypatch):
     """Ray gives itself half a minute, which a busy machine may not have."""
     slow = SlowToStart(times)
-    monkeypatch.setattr("replay.spread._ray", lambda: slow)
+    monkeypatch.setattr("replay.devices.spread._ray", lambda: slow)
     with cluster():
         assert slow.tried == tried
 
@@ -183,7 +183,7 @@ def test_a_start_that_takes_too_long_is_tried_again(times, tried, monkeypatch):
 )
 def test_a_cluster_that_does_not_start_is_one_line(slow, address, tried, monkeypatch):
     """After four starts, or one where trying again would not help."""
-    monkeypatch.setattr("replay.spread._ray", lambda: slow)
+    monkeypatch.setattr("replay.devices.spread._ray", lambda: slow)
     told = f"^the Ray cluster '{address or 'local'}' cannot be used: Exception: {slow.words.splitlines()[0]}; see `ray"
     with pytest.raises(ReplayError, match=told), cluster(address=address):
         pass

@@ -13,12 +13,12 @@ from scipy import stats
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.exact import LOG_STEPS, ceil_share, log_steps
 from replay.example import statistic_value
 from replay.fields import OF_PERCENTILES, OF_TIMES
-from replay.gates import Status, judge
-from replay.ranks import Pool, against
-from replay.statistics import MONOTONE, STATISTICS, score, shown
+from replay.judging.exact import LOG_STEPS, ceil_share, log_steps
+from replay.judging.gates import Status, judge
+from replay.judging.ranks import Pool, against
+from replay.judging.statistics import MONOTONE, STATISTICS, score, shown
 
 REFERENCES = np.array([[10, 100, 1000], [20, 200, 1000], [30, 300, 2000], [40, 400, 3000]]) * MS
 CANDIDATE = np.array([[25, 100, 4000]]) * MS

@@ -11,9 +11,9 @@ from replay_builders import MS, make_tests, measured, problems
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.gates import Status, judge
+from replay.judging.gates import Status, judge
+from replay.judging.statistics import MONOTONE
 from replay.measurements import Outcome
-from replay.statistics import MONOTONE
 from replay.why import FACTOR_STEPS, explain
 
 SOME = (Outcome.OK,) * 8 + (Outcome.TIME_LIMIT, Outcome.MISSING, Outcome.WRONG_ANSWER)

@@ -22,8 +22,8 @@ from tui.tiers import HOW, tiers
 
 if TYPE_CHECKING:
     from ledger.questions import Questions
-    from replay.curves import CurvePoint
-    from replay.makers import Checkpoint
+    from replay.studies.curves import CurvePoint
+    from replay.studies.makers import Checkpoint
 
 COLUMNS = (
     "run",
@@ -103,7 +103,7 @@ def _checkpoints(
     questions: "Questions", found: Measured, pattern: str | None, training: str | None
 ) -> "tuple[Measured, list[Checkpoint]]":
     """The checkpoints, and the measurements with each rollout's policy as its maker where events say them."""
-    from replay.makers import Checkpoint, checkpoints
+    from replay.studies.makers import Checkpoint, checkpoints
 
     if pattern:
         return found, checkpoints(found.makers, pattern)
@@ -132,7 +132,7 @@ def _points(
     taus: Sequence[str],
     of_problem: dict[str, str],
 ) -> "list[CurvePoint]":
-    from replay.curves import learning_curve
+    from replay.studies.curves import learning_curve
 
     with progress("curve", len(found.problems)) as bar:
 

@@ -18,7 +18,7 @@ from tui.session import asking
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
-    from replay.matrix import FamilyFigures, Matrix
+    from replay.studies.matrix import FamilyFigures, Matrix
 
 
 @click.command()
@@ -58,8 +58,8 @@ def command(
       lap matrix --run "qwen-*-{step}" --criterion top-30 --criterion pre-2s --out matrix.png --out matrix.csv
     """
     keep_freed_memory()
-    from replay.makers import find_runs
-    from replay.matrix import family_figures, matrix
+    from replay.studies.makers import find_runs
+    from replay.studies.matrix import family_figures, matrix
 
     criteria = named_criteria(words, list(ENVIRONMENTS.items()))
     paths = endings(outs)

@@ -19,7 +19,7 @@ from tui.session import asking
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
-    from replay.robustness import Line
+    from replay.studies.robustness import Line
 
 NS_PER_MS = 1_000_000
 COLUMNS = ("along", "at", "maker", "tau, %", "p_tau, %", "gain, %", "undecided")
@@ -81,7 +81,7 @@ def command(
 
 def _shown(found: Measured, runs: Sequence[str], baseline: str) -> set[str]:
     """The makers to show, the baseline always among them; UserError when it made nothing."""
-    from replay.makers import find_runs
+    from replay.studies.makers import find_runs
 
     if baseline not in found.makers:
         raise UserError(
@@ -96,8 +96,8 @@ def _lines(
     asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]],
     baseline: str,
 ) -> "list[Line]":
-    from replay.robustness import line_axes, lines
-    from replay.sweeps import sweep
+    from replay.studies.robustness import line_axes, lines
+    from replay.studies.sweeps import sweep
 
     taus, alphas, betas = asked
     along = line_axes(taus, alphas=alphas, betas_ns=betas)

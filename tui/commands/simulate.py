@@ -18,8 +18,8 @@ from tui.session import asking
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
-    from replay.agreement import Agreement
-    from replay.simulator import Simulation
+    from replay.studies.agreement import Agreement
+    from replay.studies.simulator import Simulation
 
 COLUMNS = (
     "criterion",
@@ -96,7 +96,7 @@ def command(
 
 
 def _simulate(found: Measured, criteria: Mapping[str, Criterion], *, seed: int, maker: str) -> "list[Simulation]":
-    from replay.simulator import keyed, ladder, simulate
+    from replay.studies.simulator import keyed, ladder, simulate
 
     with progress("simulate", len(found.problems) * (1 + len(criteria))) as bar:
         ladders = []
@@ -107,7 +107,7 @@ def _simulate(found: Measured, criteria: Mapping[str, Criterion], *, seed: int, 
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":
-    from replay.agreement import agreement
+    from replay.studies.agreement import agreement
 
     return agreement(simulations, results) if results else []
 

@@ -19,7 +19,7 @@ from tui.session import asking
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
-    from replay.sweeps import Axes, Point
+    from replay.studies.sweeps import Axes, Point
 
 MOST_REPLAYS = 20_000
 NS_PER_MS = 1_000_000
@@ -75,7 +75,7 @@ def command(
 
 def _axes(tau: str, timeout: str, alpha: str, beta: str) -> "Axes":
     """The grid; UserError when it is larger than anybody waits for."""
-    from replay.sweeps import Axes
+    from replay.studies.sweeps import Axes
 
     axes = Axes(
         percents(tau),
@@ -92,7 +92,7 @@ def _axes(tau: str, timeout: str, alpha: str, beta: str) -> "Axes":
 
 
 def _sweep(found: Measured, criterion: Criterion, axes: "Axes") -> "list[Point]":
-    from replay.sweeps import sweep
+    from replay.studies.sweeps import sweep
 
     with progress("sweep", axes.replays) as bar:
         return sweep(found.problems, criterion, axes, lambda done: bar.advance(bar.task_ids[0], done))

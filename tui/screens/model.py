@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.gates import Status, Verdicts
+from replay.judging.gates import Status, Verdicts
 from replay.measurements import ABSENT, Bytes, Floats, Ints, Outcome, ProblemMeasurements, durations
 from replay.shell import Calibration, Snapshot, judge_all
 from replay.why import Explanation, explain

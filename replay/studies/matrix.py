@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replay.calibration import spearman
-from replay.court import combine, weigh_all
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates import difference_over_runs, mean_interval
 from replay.families import FAMILIES, family
-from replay.gates import Status, one_campaign
+from replay.judging.court import combine, weigh_all
+from replay.judging.gates import Status, one_campaign
 from replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
 
 NAN = math.nan

@@ -10,16 +10,16 @@ from functools import cached_property
 
 import numpy as np
 
-from replay.court import Court, patterns, weigh
 from replay.criteria import Criterion
-from replay.device import Device, Resident, counts, find_device, in_torch, rank_all
+from replay.devices.device import Device, Resident, counts, find_device, in_torch, rank_all
+from replay.devices.tasks import Padded, Task
 from replay.errors import ReplayError
-from replay.gates import Verdicts, decide, judge
+from replay.judging.court import Court, patterns, weigh
+from replay.judging.gates import Verdicts, decide, judge
+from replay.judging.quality import Field, Ranks, field
+from replay.judging.ranks import Order, Pool
+from replay.judging.trials import Rules, Tried, make_rules, reference_pool, try_runs
 from replay.measurements import Bools, Ints, ProblemMeasurements, read
-from replay.quality import Field, Ranks, field
-from replay.ranks import Order, Pool
-from replay.tasks import Padded, Task
-from replay.trials import Rules, Tried, make_rules, reference_pool, try_runs
 
 
 def judge_on(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: str) -> list[Verdicts]:

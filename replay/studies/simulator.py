@@ -18,7 +18,7 @@ from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates import t_interval
 from replay.families import family
-from replay.gates import Status, Verdicts, judge
+from replay.judging.gates import Status, Verdicts, judge
 from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
 from replay.rewards import reward
 

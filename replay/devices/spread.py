@@ -17,7 +17,7 @@ import numpy as np
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.gates import Looking, Verdicts, judge
+from replay.judging.gates import Looking, Verdicts, judge
 from replay.measurements import ProblemMeasurements
 
 ENGINES = ("local", "ray")

@@ -5,8 +5,8 @@ Shared by `why`, which asks about one program, and `flips`, which asks about man
 
 import numpy as np
 
-from replay.gates import Status, Verdicts
-from replay.trials import Rules, Tried
+from replay.judging.gates import Status, Verdicts
+from replay.judging.trials import Rules, Tried
 
 
 def deciding(rules: Rules, tried: Tried, verdicts: Verdicts, *, row: int, at: int) -> int | None:

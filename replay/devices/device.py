@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from replay.criteria import Criterion
+from replay.devices.tasks import Ends, Padded, Task, blocks, unpadded
 from replay.errors import ReplayError
+from replay.judging.quality import PAIRWISE, Ranks
 from replay.measurements import Ints
-from replay.quality import PAIRWISE, Ranks
-from replay.tasks import Ends, Padded, Task, blocks, unpadded
 
 Tensor = torch.Tensor
 Device = torch.device

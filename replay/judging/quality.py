@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.exact import Score, among, below
+from replay.judging.exact import Score, among, below
+from replay.judging.ranks import Order, Pool, against, percentile
+from replay.judging.statistics import STATISTICS, score
 from replay.measurements import Ints
-from replay.ranks import Order, Pool, against, percentile
-from replay.statistics import STATISTICS, score
 
 PAIRWISE = {"mean": (1, 1), "strict": (2, 0), "weak": (0, 2)}
 """Percentiles that are sums over single references: the weights of a smaller and of a smaller or equal one."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.court import Weighed
 from replay.criteria import Criterion
+from replay.judging.court import Weighed
 from replay.measurements import Bools, Bytes, Outcome, ProblemMeasurements, Readings, read
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from replay.criteria import Criterion
+from replay.judging.quality import Field, Ranks, field, ranks
+from replay.judging.trials import Rules, Tried, make_rules, reference_pool, try_runs
 from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements, read
-from replay.quality import Field, Ranks, field, ranks
-from replay.trials import Rules, Tried, make_rules, reference_pool, try_runs
 
 RAW_SCALE_NS = 10_000_000_000
 """The mean duration at which the reading `raw-duration` is 1, the worst: ten seconds."""

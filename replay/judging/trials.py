@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.limits import kept_tests, limits
+from replay.judging.limits import kept_tests, limits
+from replay.judging.ranks import FAILED, KILLED, Pool, spans
 from replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings, Tests
-from replay.ranks import FAILED, KILLED, Pool, spans
 
 
 @dataclass(frozen=True, slots=True, eq=False)

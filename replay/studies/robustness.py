@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from replay.errors import ReplayError
 from replay.estimates import relative_gain
-from replay.sweeps import Axes, Point
+from replay.studies.sweeps import Axes, Point
 
 BETA, ALPHA = "beta", "alpha"
 

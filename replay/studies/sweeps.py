@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replay.criteria import NS_PER_MS, Criterion
-from replay.crowds import Rate
 from replay.errors import ReplayError
 from replay.estimates import estimate
-from replay.gates import judge
+from replay.judging.gates import judge
 from replay.measurements import ProblemMeasurements
-from replay.prepared import Many, is_common
-from replay.scaling import Scale, refuse_memory, scaled
+from replay.studies.crowds import Rate
+from replay.studies.prepared import Many, is_common
+from replay.studies.scaling import Scale, refuse_memory, scaled
 
 COMPILED_FROM = 5_000_000
 """Runs times replays from which on machine code is worth its loading."""

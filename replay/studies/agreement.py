@@ -12,7 +12,7 @@ from scipy.special import stdtr
 
 from replay.calibration import spearman
 from replay.errors import ReplayError
-from replay.simulator import Simulation
+from replay.studies.simulator import Simulation
 
 FIGURES = ("deviation", "monotonicity", "steepness", "noise", "auc")
 NAN = math.nan

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from replay.compiled import asked as place
-from replay.court import combine, fast
 from replay.criteria import NS_PER_MS, Criterion
-from replay.crowds import Crowd, Rate, rate_of
 from replay.errors import ReplayError
-from replay.gates import Looking, Verdicts, one_campaign
+from replay.judging.court import combine, fast
+from replay.judging.gates import Looking, Verdicts, one_campaign
+from replay.judging.quality import PAIRWISE
 from replay.measurements import ABSENT, LONGEST_NS, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
-from replay.quality import PAIRWISE
-from replay.scaling import Scale, refuse_memory, scale
+from replay.studies.crowds import Crowd, Rate, rate_of
+from replay.studies.scaling import Scale, refuse_memory, scale
 
 MOST_SCORE = 2**30
 """Denominators of scores stay below this, so that a product of two fits 64 bits."""

@@ -11,11 +11,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from replay.court import Weighed, combine, weigh_all
 from replay.criteria import Criterion
 from replay.errors import ReplayError
+from replay.judging.court import Weighed, combine, weigh_all
+from replay.judging.reasons import Case, reasons
 from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
-from replay.reasons import Case, reasons
 
 
 class Status(IntEnum):

@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 
 from replay.errors import ReplayError
-from replay.exact import Numbers, Score, log_steps
 from replay.fields import OF_PERCENTILES, OF_TIMES
+from replay.judging.exact import Numbers, Score, log_steps
+from replay.judging.ranks import FAILED, KILLED, Side, percentile
 from replay.measurements import Ints
-from replay.ranks import FAILED, KILLED, Side, percentile
 
 MILLION = 10**6
 _STEEPEST = FAILED << 128  # beyond every slope

@@ -11,10 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 from replay.criteria import NS_PER_MS, Criterion
-from replay.exact import below, ceil_share
+from replay.judging.exact import below, ceil_share
+from replay.judging.quality import own_scores
+from replay.judging.ranks import FAILED, KILLED, Pool, against
 from replay.measurements import Bytes, Ints, Tests
-from replay.quality import own_scores
-from replay.ranks import FAILED, KILLED, Pool, against
 
 UNKNOWN = -1  # below every duration: nothing is known to end within such a limit
 UNLIMITED = FAILED  # no duration is known to be longer

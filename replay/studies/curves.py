@@ -11,11 +11,11 @@ import numpy as np
 
 from replay.criteria import Criterion
 from replay.estimates import members, t_interval
-from replay.gates import Status, one_campaign
-from replay.makers import Checkpoint
-from replay.matrix import decide
+from replay.judging.gates import Status, one_campaign
 from replay.measurements import Floats, ProblemMeasurements
-from replay.robustness import gain
+from replay.studies.makers import Checkpoint
+from replay.studies.matrix import decide
+from replay.studies.robustness import gain
 
 ALL = "all"
 """The name of all tiers together."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from replay.criteria import Criterion
 from replay.estimators import ABSENT
-from replay.exact import ceil_share
+from replay.judging.exact import ceil_share
 from replay.measurements import Bools, Bytes, Ints, Outcome, Readings
 
 # Durations are compared in half ns: a finished run lies at 2d, a killed one somewhere in (2 bound, KILLED].

@@ -1,0 +1,1 @@
+"""Questions over many criteria, makers or draws: sweeps, matrices, robustness, curves, and the simulator."""
