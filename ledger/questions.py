@@ -16,7 +16,7 @@ from ledger.errors import UserError
 from ledger.events import EVENTS, EventType, latest, steps
 from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger
-from ledger.store.reader import stored
+from ledger.store.scans import stored
 from ledger.store.segments import PLACE, Segment
 from ledger.views import BY_NAME, View, raw_name
 

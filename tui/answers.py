@@ -66,12 +66,8 @@ def weigh(
     measured = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems]
     if how != NUMPY or len(measured) < MANY:
         return measured, judged(measured, criterion, how)
-    verdicts: list[Verdicts] = []
     with progress("judging", len(measured)) as bar:
-        for m in measured:
-            verdicts += judged([m], criterion, how)
-            bar.advance(bar.task_ids[0])
-    return measured, verdicts
+        return measured, judged(measured, criterion, told=lambda count: bar.advance(bar.task_ids[0], count))
 
 
 MANY = 50

@@ -20,6 +20,7 @@ import click
 from ledger.errors import UserError
 from replay.criteria import Criterion
 from replay.judging.gates import Verdicts, judge
+from replay.judging.together import side_by_side
 from replay.measurements import ProblemMeasurements
 from tui.output import say
 
@@ -97,8 +98,14 @@ _OPTIONS = (
 )
 
 
-def judged(problems: Sequence[ProblemMeasurements], criterion: Criterion, how: How = NUMPY) -> list[Verdicts]:
-    """The verdicts on every problem, in their order, the same whoever judges.
+def judged(
+    problems: Sequence[ProblemMeasurements],
+    criterion: Criterion,
+    how: How = NUMPY,
+    *,
+    told: Callable[[int], object] = lambda count: None,
+) -> list[Verdicts]:
+    """The verdicts on every problem, in their order, the same whoever judges; `told` hears of each problem.
 
     UserError where a package that is asked for is not installed; ReplayError where there is no GPU or no cluster.
     """
@@ -113,7 +120,11 @@ def judged(problems: Sequence[ProblemMeasurements], criterion: Criterion, how: H
 
         with connected(how):
             return judge_by("ray", problems, criterion=criterion, workers=how.workers)
-    return [judge(m, criterion, hold=False) for m in problems]
+    found = []
+    for verdicts in side_by_side(lambda m: judge(m, criterion, hold=False), problems):
+        found.append(verdicts)
+        told(1)
+    return found
 
 
 def _needs(module: str, flag: str, extra: str) -> None:

@@ -11,14 +11,13 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ledger.events import EventType, latest, versions_of
 from ledger.store.cuts import Cut
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger
-from ledger.store.reader import check_cut, live_segments, tail_rows
+from ledger.store.reader import check_cut, live_segments, tail_rows, within
 from ledger.store.segments import Segment
 
 KEY = "problem_id"
@@ -99,7 +98,7 @@ class Columns:
     def _read(self, segment: Segment, file: pq.ParquetFile, numbers: list[int]) -> pa.Table:
         with self._segments.scanning([segment]):
             table = file.read_row_groups(numbers, columns=self._wanted.read)
-        return table if segment.ends_within(self._cut) else table.filter(_within(table, self._cut, segment))
+        return table if segment.ends_within(self._cut) else table.filter(within(table, self._cut, segment))
 
     def _add_tail(self, rows: pa.Table, declared: EventType) -> None:
         names = [name for name in self._wanted.read if name in rows.column_names]
@@ -126,16 +125,6 @@ def _holds(group: _Group, ordered: Sequence[str]) -> bool:
     """Whether one of some problems in order may have rows in a row group."""
     place = bisect_left(ordered, group.first)
     return place < len(ordered) and (group.last is None or ordered[place] <= group.last)
-
-
-def _within(table: pa.Table, cut: Cut, segment: Segment) -> pa.ChunkedArray:
-    """Whether each row of a segment lies within the cut."""
-    inside = pa.chunked_array([pa.repeat(pa.scalar(value=False), len(table))])
-    for stream, partition, _, _ in segment.admissions:
-        last = cut.at(stream, partition)
-        here = pc.and_(pc.equal(table["_partition"], partition), pc.less_equal(table["_admission"], last))
-        inside = pc.or_(inside, here)
-    return inside
 
 
 def _admission(batch: pa.RecordBatch) -> int:

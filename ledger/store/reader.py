@@ -3,14 +3,16 @@
 The same cut gives the same table before and after sealing, for ever. Reads only; questions are asked elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from sqlalchemy import Connection, text
 
 from ledger.codec.packing import plain
@@ -21,40 +23,8 @@ from ledger.store.engine import reading
 from ledger.store.opened import Ledger, cut_now
 from ledger.store.segments import PLACE, Segment, placed, placed_schema
 
-if TYPE_CHECKING:
-    import pyarrow.dataset as ds
-
 Where = Mapping[str, Sequence[str]]
 """Rows that are wanted: column -> the words that it may have there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The rows of one stored version of a type at a cut: the sealed ones, read as they are scanned, and the tail's."""
-
-    declared: EventType
-    segments: tuple[Segment, ...]
-    sealed: "ds.Dataset"
-    tail: pa.Table
-
-
-def stored(ledger: Ledger, name: str, version: int, cut: Cut) -> list[Stored]:
-    """All rows of a type at a cut with their place, by stored version, oldest first. No segment is read yet.
-
-    Scan segments within `Segments.scanning`. UserError when the type is unknown, or the cut lies beyond what
-    this ledger holds.
-    """
-    declared = declared_type(name, version)
-    found = []
-    with reading(ledger.engine) as connection:
-        check_cut(connection, cut)
-        for one in versions_of(declared):
-            segments = [s for s in live_segments(connection, name, one.version) if s.starts_within(cut)]
-            sealed = ledger.segments.dataset(one, segments)
-            if not all(segment.ends_within(cut) for segment in segments):
-                sealed = sealed.filter(_within(one, cut))
-            found.append(Stored(one, tuple(segments), sealed, tail_rows(connection, one, cut)))
-    return found
 
 
 def events(
@@ -81,42 +51,82 @@ def events(
     names = [*wanted, *(name for name in PLACE if name not in wanted)]
     needed = list(dict.fromkeys([*names, *allowed]))
     tables = [
-        project(table, one.declared, declared).select(needed)
-        for one in stored(ledger, name, version, cut)
-        for table in _read(ledger, one, needed, allowed)
+        project(table, version, declared).select(needed)
+        for version, table in _tables(ledger, declared, cut, names=needed, where=allowed)
     ]
-    table = pa.concat_tables(tables).filter(_allowing(allowed)) if allowed else pa.concat_tables(tables)
+    table = pa.concat_tables(tables)
+    table = table.filter(_allowing(table, allowed)) if allowed else table
     schema = placed_schema(declared)
     table = table.select(names).cast(pa.schema([schema.field(name) for name in names]))
     return _ordered(table) if in_order else table
 
 
-def _read(ledger: Ledger, one: Stored, needed: Sequence[str], allowed: Where) -> tuple[pa.Table, pa.Table]:
-    """The sealed rows and the tail's, with those of the columns that this version has."""
-    names = [name for name in needed if name in one.tail.column_names]
-    known = {name: words for name, words in allowed.items() if name in names}
-    with ledger.segments.scanning(one.segments):
-        sealed = one.sealed.to_table(columns=names, filter=_allowing(known) if known else None)
-    return sealed, one.tail.select(names)
+def _tables(
+    ledger: Ledger, declared: EventType, cut: Cut, *, names: Sequence[str], where: Where
+) -> Iterator[tuple[EventType, pa.Table]]:
+    """The sealed rows and the tail's of every stored version, with those of the columns that it has."""
+    with reading(ledger.engine) as connection:
+        check_cut(connection, cut)
+        found = [
+            (one, live_segments(connection, one.name, one.version), tail_rows(connection, one, cut))
+            for one in versions_of(declared)
+        ]
+    for version, segments, tail in found:
+        wanted = _Wanted([name for name in names if name in tail.column_names], where)
+        for segment in segments:
+            if segment.starts_within(cut):
+                yield version, _sealed(ledger, segment, cut, wanted)
+        yield version, tail.select(wanted.columns)
 
 
-def _allowing(where: Where) -> pc.Expression:
-    """True where every column has an allowed word; the bounds let statistics rule row groups out."""
-    whole = pc.scalar(True)
-    for name, words in where.items():
-        field = pc.field(name)
-        if not words:
-            return pc.scalar(False)
-        whole = whole & (field >= min(words)) & (field <= max(words)) & field.isin(list(words))
-    return whole
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is read of a segment."""
+
+    columns: list[str]
+    where: Where
+
+    def groups(self, metadata: pq.FileMetaData) -> list[int]:
+        """The row groups that may hold rows that are wanted, by their statistics."""
+        known = [name for name in self.where if name in self.columns]
+        if not known:
+            return list(range(metadata.num_row_groups))
+        places = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
+        groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+        return [
+            n
+            for n, group in enumerate(groups)
+            if all(_may_hold(group.column(places[name]).statistics, self.where[name]) for name in known)
+        ]
 
 
-def _within(declared: EventType, cut: Cut) -> pc.Expression:
-    whole = pc.scalar(False)
-    for partition in range(PARTITIONS[declared.stream]):
-        last = cut.at(declared.stream, partition)
-        whole = whole | ((pc.field("_partition") == partition) & (pc.field("_admission") <= last))
-    return whole
+def _may_hold(said: pq.Statistics | None, words: Sequence[str]) -> bool:
+    """Whether a column of a row group may hold one of some words."""
+    if said is None or not said.has_min_max:
+        return bool(words)
+    return any(said.min <= word <= said.max for word in words)
+
+
+def _sealed(ledger: Ledger, segment: Segment, cut: Cut, wanted: _Wanted) -> pa.Table:
+    with closing(ledger.segments.open(segment)) as file, ledger.segments.scanning([segment]):
+        table = file.read_row_groups(wanted.groups(file.metadata), columns=wanted.columns)
+    return table if segment.ends_within(cut) else table.filter(within(table, cut, segment))
+
+
+def within(table: pa.Table, cut: Cut, segment: Segment) -> pa.ChunkedArray:
+    """Whether each row of a segment lies within a cut."""
+    inside = pa.chunked_array([pa.repeat(pa.scalar(value=False), len(table))])
+    for stream, partition, _, _ in segment.admissions:
+        last = cut.at(stream, partition)
+        here = pc.and_(pc.equal(table["_partition"], partition), pc.less_equal(table["_admission"], last))
+        inside = pc.or_(inside, here)
+    return inside
+
+
+def _allowing(table: pa.Table, where: Where) -> pa.ChunkedArray:
+    """Whether each row has an allowed word in every column."""
+    allowed = [pc.is_in(table[name], value_set=pa.array(words, table[name].type)) for name, words in where.items()]
+    return reduce(pc.and_, allowed)
 
 
 def declared_type(name: str, version: int) -> EventType:

@@ -3,7 +3,6 @@
 The online rewarder and every offline replay call these functions. Nothing is read from the ledger and nothing appended.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,10 +12,11 @@ from ledger.events import RewardAssigned
 from replay.calibration import with_stored
 from replay.criteria import Criterion
 from replay.judging.gates import Status, Verdicts, judge
+from replay.judging.together import side_by_side
 from replay.measurements import Outcome, ProblemMeasurements, Tests
 from replay.rewards import reward
 from replay.shell.snapshots import KERNEL, Calibration, Snapshot
-from replay.studies.prepared import THREADS, is_common, judge_many
+from replay.studies.prepared import is_common, judge_many
 
 COMPILED_FROM = 16_000_000
 """Runs from which on machine code is worth its loading for one criterion."""
@@ -52,8 +52,7 @@ def judge_all(
     measured = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems]
     if is_common(criterion) and sum(m.outcome.size for m in measured) >= COMPILED_FROM:
         return measured, judge_many(measured, criterion)
-    with ThreadPoolExecutor(THREADS) as pool:
-        return measured, list(pool.map(lambda m: judge(m, criterion, hold=False), measured))
+    return measured, list(side_by_side(lambda m: judge(m, criterion, hold=False), measured))
 
 
 def evidence(snapshot: Snapshot, m: ProblemMeasurements, program: str, calibration: Calibration | None = None) -> str:

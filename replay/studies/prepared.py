@@ -4,11 +4,9 @@
 of them at a tau. Pure: nothing is changed in place, and no rule is decided here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from replay.errors import ReplayError
 from replay.judging.court import combine, fast
 from replay.judging.gates import Looking, Verdicts, one_campaign
 from replay.judging.quality import PAIRWISE
+from replay.judging.together import side_by_side
 from replay.measurements import ABSENT, LONGEST_NS, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
 from replay.studies.crowds import Crowd, Rate, rate_of
 from replay.studies.scaling import Scale, refuse_memory, scale
@@ -26,8 +25,6 @@ MOST_SCORE = 2**30
 """Denominators of scores stay below this, so that a product of two fits 64 bits."""
 CHUNK = 32
 """Problems that are held at a time where they come one after another."""
-THREADS = 2
-"""Problems weighed side by side. The results do not depend on it."""
 
 
 def is_common(criterion: Criterion) -> bool:
@@ -122,7 +119,7 @@ class Many:
     def of(cls, problems: Sequence[ProblemMeasurements], criterion: Criterion) -> "Many":
         """The problems as the criterion reads them; ReplayError when they are of several campaigns."""
         one_campaign(problems)
-        prepared = tuple(_side_by_side(lambda m: Prepared.of(m, criterion), problems))
+        prepared = tuple(side_by_side(lambda m: Prepared.of(m, criterion), problems))
         return cls(prepared, Crowd.of(problems), _reading(criterion))
 
     def weigh(self, criterion: Criterion, by: Scale | None = None) -> Weighed:
@@ -144,7 +141,7 @@ class Many:
             weigh(p.m.outcome, p.values, p.counted(criterion), p.group, p.rows, scaled, asked, filled)
             return filled
 
-        return _weighed(np.concatenate(list(_side_by_side(found, self.problems)), axis=1), self, criterion)
+        return _weighed(np.concatenate(list(side_by_side(found, self.problems)), axis=1), self, criterion)
 
 
 def rates_of(problems: Iterable[ProblemMeasurements], criterion: Criterion) -> list[Rate]:
@@ -198,12 +195,6 @@ def judge_many(problems: Sequence[ProblemMeasurements], criterion: Criterion) ->
 
 def _reading(criterion: Criterion) -> tuple[str, str, str]:
     return criterion.clock, criterion.estimator, criterion.startup
-
-
-def _side_by_side(call: Callable[[Any], Any], items: Sequence[Any]) -> Iterable[Any]:
-    """The results in order; machine code and numpy's long loops run beside one another."""
-    with ThreadPoolExecutor(THREADS) as pool:
-        yield from pool.map(call, items)
 
 
 def _asked(criterion: Criterion) -> Ints:

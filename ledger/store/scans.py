@@ -1,0 +1,58 @@
+"""All rows of a type at a cut as whoever asks SQL scans them: datasets over sealed segments, and the tail beside them.
+
+Nothing of a segment is read here.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledger.events import PARTITIONS, EventType, versions_of
+from ledger.store.cuts import Cut
+from ledger.store.engine import reading
+from ledger.store.opened import Ledger
+from ledger.store.reader import check_cut, declared_type, live_segments, tail_rows
+from ledger.store.segments import Segment
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The rows of one stored version of a type at a cut: the sealed ones, read as they are scanned, and the tail's."""
+
+    declared: EventType
+    segments: tuple[Segment, ...]
+    sealed: "ds.Dataset"
+    tail: pa.Table
+
+
+def stored(ledger: Ledger, name: str, version: int, cut: Cut) -> list[Stored]:
+    """All rows of a type at a cut with their place, by stored version, oldest first. No segment is read yet.
+
+    Scan segments within `Segments.scanning`. UserError when the type is unknown, or the cut lies beyond what
+    this ledger holds.
+    """
+    declared = declared_type(name, version)
+    found = []
+    with reading(ledger.engine) as connection:
+        check_cut(connection, cut)
+        for one in versions_of(declared):
+            segments = [s for s in live_segments(connection, name, one.version) if s.starts_within(cut)]
+            sealed = ledger.segments.dataset(one, segments)
+            if not all(segment.ends_within(cut) for segment in segments):
+                sealed = sealed.filter(_expression(one, cut))
+            found.append(Stored(one, tuple(segments), sealed, tail_rows(connection, one, cut)))
+    return found
+
+
+def _expression(declared: EventType, cut: Cut) -> pc.Expression:
+    """Whether a row lies within a cut, for whoever scans."""
+    whole = pc.scalar(False)
+    for partition in range(PARTITIONS[declared.stream]):
+        last = cut.at(declared.stream, partition)
+        whole = whole | ((pc.field("_partition") == partition) & (pc.field("_admission") <= last))
+    return whole
