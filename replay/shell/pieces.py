@@ -45,7 +45,7 @@ class Pieces:
         for batch in self.batches:
             column = batch[name]
             known = np.array([numbers.get(word, unknown) for word in column.dictionary.to_pylist()], dtype=np.int64)
-            parts.append(known[column.indices.to_numpy()])
+            parts.append(known.take(column.indices.to_numpy()))
         return self._array(parts, np.int64)
 
     def places(self, name: str, words: pa.Array) -> Ints:
@@ -54,7 +54,7 @@ class Pieces:
         for batch in self.batches:
             column = batch[name]
             known = pc.fill_null(pc.index_in(column.dictionary, value_set=words), -1).to_numpy()
-            parts.append(known.astype(np.int64)[column.indices.to_numpy()])
+            parts.append(known.astype(np.int64).take(column.indices.to_numpy()))
         return self._array(parts, np.int64)
 
     def strings(self, name: str) -> pa.Array:
