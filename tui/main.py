@@ -4,10 +4,12 @@ Commands are loaded only when they are called: `lap --help` imports no database,
 """
 
 import importlib
+import io
 import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -51,6 +53,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+class ClosedPagerError(Exception):
+    """Whoever read our output has seen enough."""
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one only when it is called."""
 
@@ -64,6 +70,13 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Calls a command; a closed pager leaves as `ClosedPagerError`, as click itself would exit with 1."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPagerError from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands from the table, so that help loads none of them."""
@@ -92,6 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of one call of `lap`; failures are told in one line on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign shows its number
     logging.lastResort = logging.NullHandler()  # what libraries log is told once, as our own failure, or not at all
     try:
         _arm_crash(os.environ.get("LAP_CRASH", ""))
@@ -106,7 +122,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _tell(f"{error.format_message().rstrip('.')}; see `{place} --help`", error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _tell("interrupted; run the same command again to go on", 130)
-    except BrokenPipeError:
+    except (BrokenPipeError, ClosedPagerError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # a closed pager is no mistake
         return 0
     except LapError as error:

@@ -5,6 +5,7 @@ Every output names the cut it was computed at. Text from programs and packages i
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +34,8 @@ def print_json(value: Mapping[str, Any]) -> None:
     plain = _finite(value)
     words = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False, default=str)
     try:
-        words.encode()
-    except UnicodeEncodeError:  # half a character, from a hostile record: only an escape can tell of it
+        words.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # half a character, from a hostile record, or a terminal that lacks one: JSON's escape
         words = json.dumps(plain, indent=2, allow_nan=False, default=str)
     click.echo(words)
 
@@ -69,7 +70,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
         table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_word(value)) for value in row))
-    console = _console()
+    console = stdout()
     console.print(table)
     if cut:
         console.print(Text(f"cut {cut}", style="dim"), soft_wrap=True)
@@ -79,7 +80,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut:
     """A table where it fits the width, else one block of `name value` lines a row."""
     cells = [[_word(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    if sum(widths) + 2 * len(widths) <= _console().width:
+    if sum(widths) + 2 * len(widths) <= stdout().width:
         print_table(columns, rows, cut=cut)
         return
     longest = max(map(len, columns))
@@ -106,9 +107,18 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=160)
+class _Stdout(Console):
+    """Stdout, which leaves it to `main` what a closed pager means."""
+
+    def on_broken_pipe(self) -> None:
+        """Instead of an exit with 1."""
+        raise BrokenPipeError
+
+
+def stdout(width: int = 160) -> Console:
+    """Where rich writes data: as wide as the terminal, or as wide as given where there is none."""
+    console = _Stdout(highlight=False)
+    return console if console.is_terminal else _Stdout(highlight=False, width=width)
 
 
 @contextmanager

@@ -176,3 +176,36 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path: Path) -> Non
     assert "the disk is full; free some space" in failed[0]
     assert failed[1] == "import ended with 2"
     assert [line for line in done.stdout.split("\n") if line.strip() in ("0", "1")] == ["      0", "      1"]
+
+
+@pytest.mark.parametrize("words", [("replay", "--tau", "50"), ("docs", "--help"), ("problems", "--json")])
+def test_a_closed_pager_is_no_mistake(filled: Path, words: tuple[str, ...]) -> None:
+    """Whoever reads has closed the pipe before the first word: exit code 0, and nothing on stderr."""
+    extra = [] if "--help" in words else ["--ledger", str(filled)]
+    process = subprocess.Popen(
+        [LAP, *words, *extra], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert (process.wait(timeout=60), process.stderr.read()) == (0, "")
+
+
+def test_a_terminal_without_a_sign_shows_its_number(tmp_path: Path) -> None:
+    """A ± is written as \\xb1 where the terminal knows ASCII only, and as JSON's own escape in JSON."""
+    code = (
+        "import click; from tui import main; from tui.output import print_json, stdout\n"
+        "show = lambda: (stdout().print('±'), print_json({'é': '±'}))\n"
+        "main.LazyGroup.get_command = lambda *a: click.Command('x', callback=show)\n"
+        "raise SystemExit(main.run(['x']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(PYTHONIOENCODING="ascii"),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == '\\xb1\n{\n  "\\u00e9": "\\u00b1"\n}\n'

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
 from consumers.audit import TestTrace, Trace, trace
-from tui.output import at_option, json_option, ledger_option, print_json, say, write_whole
+from tui.output import at_option, json_option, ledger_option, print_json, say, stdout, write_whole
 from tui.session import asking
 from tui.settings import read_settings
 
@@ -49,7 +48,7 @@ def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | N
     if as_json:
         print_json({"cut": found.reward["cut"], **asdict(found)})
     else:
-        Console(highlight=False, width=None if Console().is_terminal else 150).print(_tree(found))
+        stdout(width=150).print(_tree(found))
     if found.differences:
         raise click.exceptions.Exit(1)
 
