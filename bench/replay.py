@@ -206,8 +206,9 @@ from ledger.store.opened import open_ledger
 from replay.criteria import Criterion
 from replay.estimates import estimate
 from replay.shell import judge_all, load
-snapshot = load(Questions(open_ledger(Path(sys.argv[1]))))
-measured, verdicts = judge_all(snapshot, Criterion(tau="30"))
+criterion = Criterion(tau="30")
+snapshot = load(Questions(open_ledger(Path(sys.argv[1]))), clocks=frozenset([criterion.clock]))
+measured, verdicts = judge_all(snapshot, criterion)
 for one in estimate(verdicts, measured, 1):
     print(one.maker, one.value)
 """

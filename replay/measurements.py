@@ -22,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 LONGEST_NS = 2**60
 """Durations stay below this (36 years), so that twice a duration plus one never overflows."""
+CLOCKS = frozenset(("wall", "cpu", "memory"))
+"""All clocks of a timing."""
 MAD_TO_SD = 1.4826
 """Median absolute deviation to standard deviation, for normal data."""
 
@@ -80,6 +82,7 @@ class ProblemMeasurements:
     limit_ns: Ints  # [P, T] hard limit in force; -1 where MISSING or unknown
     memory_bytes: Ints | None = None  # [P, T, R] peak memory, -1 where absent; None where it was not recorded
     interface: Bytes | None = None  # [P] 1 kept the interface it was given, 0 did not, -1 not looked at; None: nobody
+    clocks: frozenset[str] = CLOCKS  # those that were read; nothing is known on any other
 
     def __post_init__(self) -> None:
         """Refuse wrong shapes, types and values (ReplayError)."""
@@ -106,7 +109,12 @@ class ProblemMeasurements:
             _check_range("interface", self.interface, 2)
 
     def on_clock(self, clock: str) -> Ints:
-        """The repetitions [P, T, R] that a clock read: `wall` and `cpu` in ns, `memory` in bytes."""
+        """The repetitions [P, T, R] that a clock read: `wall` and `cpu` in ns, `memory` in bytes.
+
+        ReplayError for a clock that was not read.
+        """
+        if clock not in self.clocks:
+            raise ReplayError(f"problem {self.problem}: the clock {clock!r} was not read; load it with the others")
         if clock != "memory":
             return self.wall_ns if clock == "wall" else self.cpu_ns
         return np.full_like(self.wall_ns, ABSENT) if self.memory_bytes is None else self.memory_bytes

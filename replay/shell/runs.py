@@ -4,7 +4,7 @@ The first attempt of a work to be admitted that is no sandbox fault counts; its 
 Rows arrive as they are stored and leave as `ProblemMeasurements`. No digest and no verdict is made here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,17 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ledger.store.columns import Wanted
-from replay.measurements import ABSENT, Bools, Ints, Outcome, ProblemMeasurements, Tests
+from replay.measurements import ABSENT, CLOCKS, Bools, Ints, Outcome, ProblemMeasurements, Tests
 from replay.shell.members import Campaign, Programs
 from replay.shell.pieces import Pieces
 
 _WORK = ("campaign_id", "program_id", "test_id", "block")
 _WORDS = ("campaign_id", "program_id", "test_id")
 FINISHED = Wanted("execution.finished", (*_WORK, "outcome", "timings"), words=(*_WORDS, "outcome"))
-_CLOCKS = ("wall_ns", "user_ns", "system_ns", "peak_memory_bytes")
-TIMED = Wanted(
-    "timing.measured", (*_WORK, "repetition", "warmup", *_CLOCKS, "startup_ns", "hard_limit_ns"), words=_WORDS
-)
+_CLOCKS = {"wall": ("wall_ns",), "cpu": ("user_ns", "system_ns"), "memory": ("peak_memory_bytes",)}
 OUTCOMES: Mapping[str, int] = {
     "accepted": Outcome.OK,
     "wrong_answer": Outcome.WRONG_ANSWER,
@@ -36,6 +33,14 @@ _FAULT = -1  # every other outcome: a sandbox fault
 
 Attempts = Callable[[str], tuple[pa.Array, pa.Array]]
 """Problem -> ids of the attempt of each finished row and of each timing, in the order of the rows."""
+
+
+def timed(clocks: Iterable[str]) -> Wanted:
+    """What is read of timings for some clocks."""
+    columns = [column for clock in sorted(clocks) for column in _CLOCKS[clock]]
+    return Wanted(
+        "timing.measured", (*_WORK, "repetition", "warmup", *columns, "startup_ns", "hard_limit_ns"), words=_WORDS
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,8 +188,10 @@ class Own:
     timed: Pieces
 
 
-def measurements(own: Own, campaign: Campaign, attempts: Attempts) -> ProblemMeasurements:
-    """The measurements of one problem in a campaign."""
+def measurements(
+    own: Own, campaign: Campaign, attempts: Attempts, *, clocks: frozenset[str] = CLOCKS
+) -> ProblemMeasurements:
+    """The measurements of one problem in a campaign, on the clocks that its timings were read for."""
     programs, tests = own.programs, own.tests
     shape = (len(programs.ids), len(tests.ids))
     finished = finished_of(own, campaign.name)
@@ -195,7 +202,8 @@ def measurements(own: Own, campaign: Campaign, attempts: Attempts) -> ProblemMea
     outcome.reshape(-1)[ended] = finished.outcome[finished.accepted]
     hard = campaign.row["hard_limit_ns"]
     limit = np.where(outcome == Outcome.MISSING, ABSENT, _UNKNOWN_LIMIT if hard is None else hard).astype(np.int64)
-    cpu = _sum(grid.values("user_ns"), grid.values("system_ns"))
+    cpu = _sum(grid.values("user_ns"), grid.values("system_ns")) if "cpu" in clocks else None
+    memory = grid.values("peak_memory_bytes") if "memory" in clocks else None
     return ProblemMeasurements(
         problem=own.problem,
         campaign=campaign.name,
@@ -211,7 +219,8 @@ def measurements(own: Own, campaign: Campaign, attempts: Attempts) -> ProblemMea
         cpu_ns=grid.repetitions(cpu),
         startup_ns=grid.runs("startup_ns", np.zeros(shape, dtype=np.int64), absent=ABSENT),
         limit_ns=grid.runs("hard_limit_ns", limit, absent=ABSENT),
-        memory_bytes=grid.repetitions(grid.values("peak_memory_bytes")),
+        memory_bytes=None if memory is None else grid.repetitions(memory),
+        clocks=clocks,
     )
 
 
@@ -228,9 +237,11 @@ class _Grid:
         values = self.timed.ints(name, absent)
         return values if self.at.row is None else values[self.at.row]
 
-    def repetitions(self, values: Ints) -> Ints:
-        """Values of timings [n] by program, test and repetition, -1 where there is none."""
+    def repetitions(self, values: Ints | None) -> Ints:
+        """Values of timings [n] by program, test and repetition, -1 where there is none, and where None is read."""
         depth = int(self.at.place.max(initial=-1)) + 1
+        if values is None:
+            return np.broadcast_to(np.int64(ABSENT), (*self.shape, depth))
         filled = np.full((*self.shape, depth), ABSENT, dtype=np.int64)
         filled.reshape(-1)[self.at.cell * depth + self.at.place] = values
         return filled

@@ -13,11 +13,11 @@ from ledger.questions import Questions
 from ledger.store.reader import events
 from ledger.store.segments import PLACE
 from replay.calibration import Fit
-from replay.measurements import ProblemMeasurements
+from replay.measurements import CLOCKS, ProblemMeasurements
 from replay.shell.lookups import Lookups
 from replay.shell.members import Campaign
 from replay.shell.rows import Rows
-from replay.shell.runs import FINISHED, TIMED, measurements
+from replay.shell.runs import FINISHED, measurements, timed
 from replay.shell.stored import Attempts, Source
 
 KERNEL = "1.2.0"
@@ -72,20 +72,25 @@ def find_campaign(questions: Questions, name: str | None) -> Mapping[str, Any]:
     raise UserError(f"{asked}; choose one with --campaign: {', '.join(known)}")
 
 
-def load(questions: Questions, campaign: str | None = None) -> Snapshot:
-    """The measurements of a campaign at the questions' cut, problems in the order of the campaign."""
+def load(questions: Questions, campaign: str | None = None, *, clocks: frozenset[str] = CLOCKS) -> Snapshot:
+    """The measurements of a campaign at the questions' cut, problems in the order of the campaign.
+
+    Whoever knows what will be asked names its `clocks`: the others are not read, and refuse to be asked.
+    """
     chosen = find_campaign(questions, campaign)
     source = Source(questions, Campaign.of(chosen))
-    problems = tuple(_measured(source))
+    problems = tuple(_measured(source, clocks))
     return Snapshot(chosen, str(questions.cut), problems, Rows(source, problems), Lookups(questions))
 
 
-def load_problems(questions: Questions, campaign: str | None = None) -> Iterator[ProblemMeasurements]:
+def load_problems(
+    questions: Questions, campaign: str | None = None, *, clocks: frozenset[str] = CLOCKS
+) -> Iterator[ProblemMeasurements]:
     """The same measurements one problem at a time, for campaigns larger than memory; only a chunk is ever held."""
-    yield from _measured(Source(questions, Campaign.of(find_campaign(questions, campaign))))
+    yield from _measured(Source(questions, Campaign.of(find_campaign(questions, campaign))), clocks)
 
 
-def _measured(source: Source) -> Iterator[ProblemMeasurements]:
+def _measured(source: Source, clocks: frozenset[str]) -> Iterator[ProblemMeasurements]:
     with Attempts(source) as attempts:
-        for own in source.problems(source.campaign.row["problems"], FINISHED, TIMED):
-            yield measurements(own, source.campaign, attempts)
+        for own in source.problems(source.campaign.row["problems"], FINISHED, timed(clocks)):
+            yield measurements(own, source.campaign, attempts, clocks=clocks)

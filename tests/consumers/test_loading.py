@@ -21,7 +21,8 @@ from ledger.questions import Questions
 from ledger.store.columns import Columns, Wanted
 from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger, create_ledger, open_ledger
-from replay.measurements import ABSENT, Outcome, ProblemMeasurements
+from replay.errors import ReplayError
+from replay.measurements import ABSENT, CLOCKS, Outcome, ProblemMeasurements
 from replay.shell import load, load_problems
 
 OUTCOMES = ("accepted",) * 6 + ("wrong_answer", "time_limit", "sandbox_fault", "run_time_error")
@@ -149,6 +150,18 @@ def test_digests_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
         assert len(rows[program_id("b", "x")]) == 64
         with pytest.raises(KeyError):
             rows["a/nobody"]
+
+
+def test_a_clock_that_was_not_read_refuses_to_be_asked(tmp_path: Path) -> None:
+    """With the wall clock alone everything but the other clocks is as it was; those say so, whatever was recorded."""
+    with closing(ledger_with(tmp_path / "ledger", facts(small()))) as ledger, closing(Questions(ledger)) as questions:
+        whole, part = (load(questions, clocks=clocks).problems[0] for clocks in (CLOCKS, frozenset(["wall"])))
+        unread = {"cpu_ns": whole.cpu_ns, "memory_bytes": whole.memory_bytes, "clocks": CLOCKS}
+        assert_same(dataclasses.replace(part, **unread), whole)
+        assert whole.on_clock("cpu").max() > 0
+        for clock in ("cpu", "memory"):
+            with pytest.raises(ReplayError, match=f"the clock '{clock}' was not read"):
+                part.on_clock(clock)
 
 
 def test_a_spoilt_segment_is_told_in_one_line(tmp_path: Path) -> None:

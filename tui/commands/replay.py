@@ -10,6 +10,7 @@ import click
 
 from replay.criteria import Criterion
 from replay.flips import Change, turned
+from replay.measurements import CLOCKS
 from replay.shell import Snapshot, load
 from tui.answers import Answer, Asking, ask
 from tui.commands.naming import Asked, Naming, list_replays, naming_options, preview, settle
@@ -78,10 +79,11 @@ def command(
     name_flips, plot = rest.pop("name_flips"), rest.pop("plot")
     how = Asking(k=rest.pop("k"), source=rest.pop("source"), how=rest.pop("how"))
     criteria = _criteria(word, taus, rest)
+    if against is not None and naming is None:
+        criteria.append(read_criterion(against, {}))
+    clocks = CLOCKS if naming else frozenset(criterion.clock for _, criterion in criteria)  # flips may ask any other
     with asking(place, at) as questions:
-        snapshot = load(questions, campaign)
-        if against is not None and naming is None:
-            criteria.append(read_criterion(against, {}))
+        snapshot = load(questions, campaign, clocks=clocks)
         answers = [ask(questions, snapshot, *one, asking=how) for one in criteria]
         if plot:
             draw(answers[0], Path(plot), snapshot)
