@@ -36,8 +36,8 @@ Attempts = Callable[[str], tuple[pa.Array, pa.Array]]
 
 
 def timed(clocks: Iterable[str]) -> Wanted:
-    """What is read of timings for some clocks."""
-    columns = [column for clock in sorted(clocks) for column in _CLOCKS[clock]]
+    """What is read of timings for some clocks; the wall clock always."""
+    columns = [column for clock in sorted({"wall", *clocks}) for column in _CLOCKS[clock]]
     return Wanted(
         "timing.measured", (*_WORK, "repetition", "warmup", *columns, "startup_ns", "hard_limit_ns"), words=_WORDS
     )
@@ -220,7 +220,7 @@ def measurements(
         startup_ns=grid.runs("startup_ns", np.zeros(shape, dtype=np.int64), absent=ABSENT),
         limit_ns=grid.runs("hard_limit_ns", limit, absent=ABSENT),
         memory_bytes=None if memory is None else grid.repetitions(memory),
-        clocks=clocks,
+        clocks=clocks | {"wall"},
     )
 
 
