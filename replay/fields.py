@@ -156,8 +156,8 @@ _CORRECTNESS = (
     _choice(
         "timeouts",
         ("fail", "tolerated"),
-        "whether a timeout on a test that is only an optimization test fails correctness; a timeout on any other"
-        " counted test always does",
+        "whether a timeout on a test that is only an optimization test, neither original nor added for correctness,"
+        " fails correctness; a timeout on any other counted test always does",
     ),
     _optional(
         "timeout_ms",

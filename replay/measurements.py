@@ -61,6 +61,12 @@ class Tests:
         for name in ("input_bytes", "input_chars", "output_bytes", "output_chars"):
             _check(name, getattr(self, name), np.int64, (len(self.ids),))
 
+    @property
+    def only_optimization(self) -> Bools:
+        """The tests that are made to spread run times and for nothing else [T]: a timeout there may be tolerated."""
+        only: Bools = self.optimization & ~self.correctness & ~self.original
+        return only
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProblemMeasurements:

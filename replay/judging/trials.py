@@ -109,7 +109,7 @@ def try_runs(rules: Rules, readings: Readings, duplicate: Ints) -> Tried:
     criterion, ranked = rules.criterion, rules.ranked
     lo, hi = (span[:, ranked] for span in spans(readings, criterion))
     within, over = _in_time(rules, readings, duplicate, (lo, hi))
-    outcome, pure = readings.outcome, rules.tests.optimization & ~rules.tests.correctness
+    outcome, pure = readings.outcome, rules.tests.only_optimization
     killed, missing = outcome == Outcome.TIME_LIMIT, outcome == Outcome.MISSING
     timeout, beyond = _timeouts(readings, criterion)
     failed, unknown = (outcome > Outcome.OK) & ~killed, missing | beyond

@@ -60,8 +60,8 @@ class Prepared:
             np.where(np.append(names, -1)[place] == m.duplicate, place, -1) if len(names) else np.full_like(place, -1)
         )
         t = m.tests
-        pure = t.optimization & ~t.correctness
-        kinds = (t.original | t.correctness | t.optimization) + 2 * t.optimization + 4 * pure + 8 * t.original
+        every, only = t.original | t.correctness | t.optimization, t.only_optimization
+        kinds = every + 2 * t.optimization + 4 * only + 8 * t.original
         return cls(m, values, kinds.astype(np.int8), rows, group)
 
     def counted(self, criterion: Criterion) -> Bytes:

@@ -142,7 +142,7 @@ class World:
         asked = [one for one in (everywhere, limit) if one is not None]
         if run.killed is None and run.kind != "ok":
             return False
-        if kinds.optimization[t] and not kinds.correctness[t]:  # may be too slow, where that is tolerated
+        if t in self.every and not (kinds.correctness[t] or kinds.original[t]):  # may be too slow, where that is tolerated
             cut = run.ns > min(asked) if asked else run.killed is not None
             return tolerated if cut else run.kind == "ok"
         cut = run.ns > everywhere if everywhere is not None else run.killed is not None

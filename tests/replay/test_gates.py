@@ -87,10 +87,14 @@ def test_the_correctness_gate(outcomes, change, status, reason):
     assert one(outcomes, Criterion(**change), tests=tests) == (status, reason)
 
 
-def test_a_test_of_both_kinds_tolerates_no_timeout():
-    """Only a test that is nothing but an optimization test may be too slow."""
-    tests = dataclasses.replace(make_tests(1), correctness=np.array([True]))
-    assert one([O.TIME_LIMIT], Criterion(timeouts="tolerated"), tests=tests)[0] == 0
+@pytest.mark.parametrize("kind", ["correctness", "original"])
+@pytest.mark.parametrize("change", [{}, {"correctness": "original"}, {"limit_ms": 5_000}, {"limit_ms": 20_000}])
+def test_a_test_of_both_kinds_tolerates_no_timeout(kind, change):
+    """Only a test that is nothing but an optimization test may be too slow: base tests are to be passed."""
+    tests = dataclasses.replace(make_tests(2, original=1), **{kind: np.array([True, True])})
+    ignored = kind == "correctness" and change.get("correctness") == "original"
+    expected = (1, "correct") if ignored else (0, "time_limit on t1")
+    assert one([O.OK, O.TIME_LIMIT], Criterion(timeouts="tolerated", **change), tests=tests) == expected
 
 
 def test_no_counted_test_proves_nothing():

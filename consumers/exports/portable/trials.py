@@ -175,7 +175,8 @@ class Trials:
         """Whether a run passes its test: 1, 0, -1 undecided; a known failure stays one, however long it took."""
         asked, outcome, ns = self.criterion, self.readings.outcome[p][t], self.readings.ns[p][t]
         limit = None if asked["timeout_ms"] is None else asked["timeout_ms"] * MS
-        pure = self.problem.tests[t]["optimization"] and not self.problem.tests[t]["correctness"]
+        kinds = self.problem.tests[t]
+        pure = kinds["optimization"] and not kinds["correctness"] and not kinds["original"]
         killed, missing, ended = outcome == "time_limit", outcome == "missing", outcome == "accepted"
         beyond = killed and limit is not None and self.readings.bound[p][t] < limit
         timeout = (killed and not beyond) or (ended and limit is not None and ns > limit)
