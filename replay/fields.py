@@ -280,7 +280,8 @@ _REWARD = (
         "the reward in [-1, 1], from the signed gate c~ and the efficiency e: `collapsed-binary` is +1 only when"
         " correct and fast enough, else -1; `correctness-only` is c~; `collapsed` -1 if c = 0, else e; `two-gate` -1 if"
         " c = 0, else (e + 1)/2; `additive` w c~ + (1 - w) e; `optimization-only` e, whatever c; `multitask` c~ for"
-        " even groups, e for odd ones. The last three rank a wrong answer by its duration, the others as failed",
+        " even groups, e for odd ones. The last three rank a wrong answer by its duration, the others as failed; under"
+        " them a crash on an optimization test fails the gate g",
     ),
     _choice(
         "shape",

@@ -57,7 +57,8 @@ min_references = 8
 
 Correctness c and the optimization gate g are 1, 0 or *undecided*; the quality q lies in [0, 1], 0 best, and is an
 interval where something was never seen. A program passes when c and g are 1. The gate g asks that q <= tau/100 and,
-with `in_time`, that every optimization test kept ends within its limit.
+with `in_time`, that every optimization test kept ends within its limit; under a reward that pays for speed whatever is
+right (`additive`, `optimization-only`, `multitask`) also that no optimization test kept crashed.
 
 - A run killed at its limit is slower than every duration up to that limit; against a longer one nobody knows.
 - A limit may be tightened at will. One above the limit that was executed is never guessed: where a killed run would

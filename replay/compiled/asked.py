@@ -17,5 +17,5 @@ LESS_WEIGHT, UPTO_WEIGHT, RANKED, LEADERBOARD, MOST = 6, 7, 8, 9, 10
 ASKED = 11
 
 # What is found of each program, as rows of one array.
-CORRECT, IN_TIME, BEYOND, IDLE, SIZE, Q_LO, Q_HI, Q_DEN, OVER, NOT_WITHIN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-FOUND = 10
+CORRECT, IN_TIME, BEYOND, IDLE, SIZE, Q_LO, Q_HI, Q_DEN, OVER, NOT_WITHIN, SOUND = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+FOUND = 11

@@ -18,6 +18,7 @@ from replay.compiled.asked import (
     OK,
     OVER,
     RANKS_WRONG,
+    SOUND,
     TIME_LIMIT,
     TOLERATED,
     WRONG_ANSWER,
@@ -32,8 +33,8 @@ def span_of(outcome: int, value: int, asked: Array) -> tuple[int, int]:
     ended = outcome == OK or (asked[RANKS_WRONG] == 1 and outcome == WRONG_ANSWER)
     if ended and value >= 0:
         return 2 * value, 2 * value
-    if outcome == TIME_LIMIT:
-        return 2 * value + 1, KILLED
+    if outcome == TIME_LIMIT:  # with more time it might have crashed
+        return 2 * value + 1, FAILED if 2 * value + 1 <= asked[ALLOWED] else KILLED
     if (outcome > OK and not ended) or (outcome == MISSING and asked[MISSING_FAILS] == 1):
         return FAILED, FAILED
     return -1, FAILED
@@ -90,7 +91,7 @@ def _cell(outcome: int, value: int, kind: int, asked: Array) -> tuple[int, bool,
 
 @in_machine_code
 def try_runs(outcomes: Array, values: Array, kinds: Array, asked: Array, found: Array) -> None:
-    """How one program [T] stands to its tests: correct, in time, beyond, idle, over and not within its limits.
+    """How one program [T] stands to its tests: correct, in time, sound, beyond, idle, over and not within its limits.
 
     `kinds` [T]: 1 counts for correctness, 2 optimization test, 4 only an optimization test.
     """
@@ -99,7 +100,7 @@ def try_runs(outcomes: Array, values: Array, kinds: Array, asked: Array, found: 
     for t in range(len(kinds)):
         counted += kinds[t] & 1
         tests += (kinds[t] >> 1) & 1
-    found[CORRECT], found[IN_TIME] = 1 if counted else -1, 1 if tests else -1
+    found[CORRECT], found[IN_TIME], found[SOUND] = 1 if counted else -1, 1 if tests else -1, 1
     most, stopped = asked[MOST], 0
     if _is_plain(outcomes, values, most):
         return
@@ -115,6 +116,10 @@ def try_runs(outcomes: Array, values: Array, kinds: Array, asked: Array, found: 
         if kinds[t] & 2:
             low, high = span_of(outcomes[t], values[t], asked)
             stopped += low == FAILED or high == KILLED
+            if low == FAILED:
+                found[SOUND] = 0
+            elif high == FAILED and outcomes[t] in (MISSING, TIME_LIMIT) and found[SOUND] == 1:
+                found[SOUND] = -1
     found[IDLE] = tests > 0 and stopped == tests
     if tests > 0:
         found[IN_TIME] = 0 if found[OVER] else -1 if found[NOT_WITHIN] else 1

@@ -23,7 +23,7 @@ def weigh(
     rows: Array,  # [N] the references
     scaled: Array,  # [N, T] their values as they rank others
     asked: Array,  # [ASKED] what the criterion asks
-    found: Array,  # [FOUND, P] filled here
+    found: Array,  # [FOUND, P] filled here, as `asked` names its rows
 ) -> None:
     """Everything decided of the programs of a problem but the threshold on q."""
     each = np.zeros(FOUND, dtype=np.int64)

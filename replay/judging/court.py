@@ -35,15 +35,16 @@ class Weighed:
     tried: Tried
     c: Bytes  # [M] correctness gate: 1, 0, -1 undecided
     in_time: Bytes  # [M] every kept optimization test ended within its limit: 1, 0, -1 undecided
+    sound: Bytes  # [M] no kept optimization test crashed: 1, 0, -1 undecided
     ranks: Ranks  # with the quality as the criterion reads it
 
     def gate(self, criterion: Criterion) -> Bytes:
-        """The optimization gate g [M] at the criterion's tau, and in time where it asks so."""
+        """The optimization gate g [M] at the criterion's tau, with all else that the criterion asks of it."""
         r = self.ranks
         g = fast(r.q_lo, r.q_hi, r.q_den, pool_size=r.pool_size, criterion=criterion)
         if not self.rules.stays:
             return np.full_like(g, -1)
-        return g if criterion.in_time == "ignored" else combine(g, self.in_time)
+        return joined(g, criterion, in_time=self.in_time, sound=self.sound)
 
 
 def weigh_all(m: ProblemMeasurements, criterion: Criterion) -> Weighed:
@@ -94,7 +95,8 @@ def weigh(
     c, in_time = _gate_c(rules, tried, interface), tried.in_time
     if not rules.certain:
         in_time = _in_time_of_kept(rules, tried)
-    return Weighed(rules, tried, c, in_time, Ranks(k_lo, k_hi, size, q_lo, q_hi, q_den))
+    sound = tried.sound(rules.kept[rules.ranked])
+    return Weighed(rules, tried, c, in_time, sound, Ranks(k_lo, k_hi, size, q_lo, q_hi, q_den))
 
 
 def patterns(lacking: Bools) -> Iterator[tuple[Bools, Ints]]:
@@ -147,6 +149,16 @@ def fast(q_lo: Ints, q_hi: Ints, q_den: Ints, *, pool_size: Ints, criterion: Cri
     g = np.where(q_hi <= most, 1, np.where(q_lo > most, 0, -1))
     known = (q_den > 0) & ((pool_size >= criterion.min_references) | (not criterion.needs_pool))
     return np.where(known, g, -1).astype(np.int8)
+
+
+def joined(g: Bytes, criterion: Criterion, *, in_time: Bytes, sound: Bytes) -> Bytes:
+    """The gate on q [M] joined with being in time and with not having crashed, each where the criterion asks for it.
+
+    A criterion that pays a wrong program for its speed asks that none of its optimization tests crashed.
+    """
+    if criterion.ranks_wrong:
+        g = combine(g, sound)
+    return g if criterion.in_time == "ignored" else combine(g, in_time)
 
 
 def combine(c: Bytes, g: Bytes) -> Bytes:

@@ -12,16 +12,20 @@ from replay.judging.trials import Rules, Tried
 def deciding(rules: Rules, tried: Tried, verdicts: Verdicts, *, row: int, at: int) -> int | None:
     """The deciding test of a program: `row` in the verdicts, `at` among those that were tried; None where none did.
 
-    The first test that fails correctness or its limit, or leaves it open; else the one whose rank is widest open; else
-    the one with the best (pass) or the worst percentile.
+    The first test that fails correctness, crashes where that matters, or fails its limit, or that leaves correctness
+    open; else the one whose rank is widest open; else the one with the best (pass) or the worst percentile.
     """
     gate = int(verdicts.c[row])
     if gate == 0 or (gate == -1 and verdicts.g[row] != 0):
-        bad = np.flatnonzero((tried.cells[at] == gate) & (rules.counted == 1))
-        return int(bad[0]) if bad.size else None
-    late = np.flatnonzero(rules.ranked)[tried.over[at] & ~tried.lacking[at]]
-    if rules.criterion.in_time == "required" and verdicts.status[row] == Status.FAIL and late.size:
-        return int(late[0])
+        short = np.flatnonzero((tried.cells[at] == gate) & (rules.counted == 1))
+        return int(short[0]) if short.size else None
+    for asked, bad in (
+        (rules.criterion.ranks_wrong, tried.crashed),
+        (rules.criterion.in_time == "required", tried.over),
+    ):
+        failed = np.flatnonzero(rules.ranked)[bad[at] & ~tried.lacking[at]]
+        if asked and verdicts.status[row] == Status.FAIL and failed.size:
+            return int(failed[0])
     ranked = np.flatnonzero(verdicts.k_lo[row] >= 0)
     if not ranked.size or not verdicts.q_den[row] or rules.criterion.threshold == 1:
         return None

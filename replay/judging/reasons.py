@@ -72,9 +72,17 @@ class _Words:
         return f"{word.name.lower()} on {self._name(test)}"
 
     def _slow(self, row: int) -> str:
+        if self.case.criterion.ranks_wrong and self.case.weighed.sound[row] == 0:
+            return self._crashed(row)
         if self.case.criterion.in_time == "required" and self.case.weighed.in_time[row] == 0:
             return self._late(row)
         return f"too slow: q {self._q(row)} > {self.tau}"
+
+    def _crashed(self, row: int) -> str:
+        tried, rules = self.case.weighed.tried, self.case.weighed.rules
+        broken = tried.crashed[row] & ~tried.lacking[row] & (rules.kept[rules.ranked] == 1)
+        test = int(np.flatnonzero(rules.ranked)[np.flatnonzero(broken)[0]])
+        return f"crashed on {self._name(test)} ({Outcome(self.readings.outcome[row, test]).name.lower()})"
 
     def _late(self, row: int) -> str:
         tried, rules = self.case.weighed.tried, self.case.weighed.rules
@@ -122,6 +130,8 @@ class _Words:
         size, needed = int(ranks.pool_size[row]), criterion.min_references
         if criterion.in_time == "required" and self.case.weighed.in_time[row] == -1:
             return self._perhaps_late(row)
+        if criterion.ranks_wrong and self.case.weighed.sound[row] == -1:
+            return self._perhaps_crashed(row)
         if criterion.needs_pool and size < needed:
             return f"pool of {size} reference{'' if size == 1 else 's'}, {needed} needed"
         if not self.case.weighed.rules.ranked.any() or not ranks.q_den[row]:
@@ -130,15 +140,22 @@ class _Words:
             return _filter(self.case)
         return f"censored: q from {self._q(row)} to {self._q(row, high=True)}"
 
+    def _perhaps_crashed(self, row: int) -> str:
+        tried = self.case.weighed.tried
+        return self._doubtful(row, (tried.open | tried.crashed)[row] & ~tried.lacking[row])
+
     def _perhaps_late(self, row: int) -> str:
-        tried, rules = self.case.weighed.tried, self.case.weighed.rules
-        places = np.flatnonzero(rules.ranked)
-        doubt = ~tried.within[row] & ~tried.lacking[row]
+        tried = self.case.weighed.tried
+        return self._doubtful(row, ~tried.within[row] & ~tried.lacking[row])
+
+    def _doubtful(self, row: int, doubt: Bools) -> str:
+        """What is not known of the first run of some [T'] in doubt."""
+        rules = self.case.weighed.rules
         if not doubt.any():
             return "no optimization test"
         if not rules.certain:
             return _filter(self.case)
-        test = int(places[np.flatnonzero(doubt)[0]])
+        test = int(np.flatnonzero(rules.ranked)[np.flatnonzero(doubt)[0]])
         outcome = Outcome(self.readings.outcome[row, test])
         if outcome == Outcome.TIME_LIMIT:
             return self._cut_short(row, test)
@@ -187,6 +204,7 @@ _KINDS = (
     ("interface not kept", "interface not kept"),
     ("too slow", "too slow"),
     ("over the limit", "over the limit"),
+    ("crashed on", "crashed on an optimization test"),
     ("q ", "fast enough"),
     ("correct", "correct"),
 )

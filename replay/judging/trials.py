@@ -62,6 +62,7 @@ class Tried:
     beyond: Bools  # [M, T] killed below the limit that is asked for: a larger limit than was run
     lo: Ints  # [M, T'] where each duration lies, in half ns
     hi: Ints  # [M, T']
+    unseen: Bools  # [M, T'] might have ended in any way: no result, or killed below the limit that is asked for
     lacking: Bools  # [M, T'] no result, and left out of the judgement
 
     @property
@@ -71,8 +72,28 @@ class Tried:
         return np.where(late, 0, np.where(timely & ~self.lacking.all(axis=1), 1, -1)).astype(np.int8)
 
     @property
+    def crashed(self) -> Bools:
+        """Runs [M, T'] that crashed for certain, and wrong answers where the criterion ranks them as failed."""
+        return np.equal(self.lo, FAILED)
+
+    @property
+    def open(self) -> Bools:
+        """Runs [M, T'] of which nobody knows whether they would have crashed: never run, or cut below the limit."""
+        return self.unseen & ~self.crashed
+
+    def sound(self, kept: Bytes) -> Bytes:
+        """Whether no test that is kept crashed [M]: 1, 0, -1 undecided. `kept` [T'] is 1, or -1 for a test in doubt."""
+        seen = ~self.lacking
+        broken = (self.crashed & seen & (kept == 1)).any(axis=1)
+        doubt = ((self.open | self.crashed) & seen).any(axis=1)
+        return np.where(broken, 0, np.where(doubt, -1, 1)).astype(np.int8)
+
+    @property
     def idle(self) -> Bools:
-        """Whether no optimization test that may be kept was finished, for certain [M]: all crashed or were killed."""
+        """Whether no optimization test that may be kept was finished, for certain [M]: all crashed or were killed.
+
+        A run that was killed below the limit that is asked for might have been.
+        """
         stopped = (self.lo == FAILED) | (self.hi == KILLED)
         nothing: Bools = (stopped | self.lacking).all(axis=1) & ~self.lacking.all(axis=1)
         return nothing
@@ -127,7 +148,9 @@ def try_runs(rules: Rules, readings: Readings, duplicate: Ints) -> Tried:
         failed |= missing
     cells = np.where(failed, 0, np.where(unknown, -1, 1)).astype(np.int8)
     lacking = missing & (criterion.missing == "skip")
-    return Tried(cells, _correct(rules, cells, lacking), within, over, beyond, lo, hi, lacking[:, ranked])
+    unseen = (missing | beyond)[:, ranked] & ~over
+    hi = np.where(unseen & killed[:, ranked], FAILED, hi)  # with more time it might have crashed
+    return Tried(cells, _correct(rules, cells, lacking), within, over, beyond, lo, hi, unseen, lacking[:, ranked])
 
 
 def _timeouts(readings: Readings, criterion: Criterion) -> tuple[Bools, Bools]:

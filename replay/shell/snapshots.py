@@ -20,7 +20,7 @@ from replay.shell.rows import Rows
 from replay.shell.runs import FINISHED, measurements, timed
 from replay.shell.stored import Attempts, Source
 
-KERNEL = "1.2.0"
+KERNEL = "1.3.0"
 """Semantic version of the replay kernel; part of every derived id, raised when a verdict could change."""
 
 MAIN = "main"

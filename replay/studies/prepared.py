@@ -13,7 +13,7 @@ import numpy as np
 from replay.compiled import asked as place
 from replay.criteria import NS_PER_MS, Criterion
 from replay.errors import ReplayError
-from replay.judging.court import combine, fast
+from replay.judging.court import combine, fast, joined
 from replay.judging.gates import Looking, Verdicts, one_campaign
 from replay.judging.quality import PAIRWISE
 from replay.judging.together import side_by_side
@@ -90,6 +90,7 @@ class Weighed:
 
     c: Bytes
     in_time: Bytes
+    sound: Bytes
     q_lo: Ints
     q_hi: Ints
     q_den: Ints
@@ -98,9 +99,9 @@ class Weighed:
     idle: Bools
 
     def gate(self, criterion: Criterion) -> Bytes:
-        """The optimization gate g at the criterion's tau, and in time where it asks so."""
+        """The optimization gate g at the criterion's tau, with all else that the criterion asks of it."""
         g = fast(self.q_lo, self.q_hi, self.q_den, pool_size=self.pool_size, criterion=criterion)
-        return g if criterion.in_time == "ignored" else combine(g, self.in_time)
+        return joined(g, criterion, in_time=self.in_time, sound=self.sound)
 
     def status(self, criterion: Criterion) -> Bytes:
         """The verdicts at the criterion's tau."""
@@ -230,6 +231,7 @@ def _weighed(found: Ints, many: Many, criterion: Criterion) -> Weighed:
     return Weighed(
         c=c,
         in_time=found[place.IN_TIME].astype(np.int8),
+        sound=found[place.SOUND].astype(np.int8),
         q_lo=q_lo,
         q_hi=q_hi,
         q_den=q_den,

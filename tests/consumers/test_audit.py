@@ -22,6 +22,7 @@ from ledger.status import ledger_status
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
 from replay.criteria import Criterion
+from replay.shell import KERNEL
 
 CRITERION = Criterion(tau="50")
 CAMPAIGN = Campaign(
@@ -178,10 +179,10 @@ def test_a_reward_of_another_kernel_is_noted_not_refused(ledger: Ledger) -> None
     with closing(Questions(ledger)) as questions:
         found = verify_rewards(ledger, questions, heard.append)
         told = trace(ledger, questions, "ffff")
-    assert found == (4, [], ["2 rewards not recomputed (kernel 0.9.0; this release has 1.2.0)"])
+    assert found == (4, [], [f"2 rewards not recomputed (kernel 0.9.0; this release has {KERNEL})"])
     assert sum(heard) == 6
     assert (told.recomputed, told.differences) == (None, ())
-    assert told.note == "not recomputed (kernel 0.9.0; this release has 1.2.0)"
+    assert told.note == f"not recomputed (kernel 0.9.0; this release has {KERNEL})"
 
 
 def test_a_trace_of_a_program_that_the_campaign_lacks_is_refused(ledger: Ledger) -> None:

@@ -18,6 +18,7 @@ from packages import PROGRAMS, make_package
 from tui_ledgers import MODELS, REFERENCES, append, make_campaign
 
 from ledger.events import CalibrationFitted
+from replay.shell import KERNEL
 
 CRITERIA = (
     "top-50",
@@ -270,7 +271,7 @@ FIT = CalibrationFitted(
     spearman_after=None,
     refused="",
     evidence_digest="e" * 64,
-    kernel="1.2.0",
+    kernel=KERNEL,
     cut="control=1",
     power=1.0,
     low_ns=None,

@@ -67,7 +67,8 @@ class World:
         """Infinite where the run failed."""
         run = self.runs[p][t]
         ended = run.kind == "ok" or (run.kind == "wrong" and self.criterion.ranks_wrong)
-        return run.ns if ended or run.killed is not None else INF
+        cut = run.killed is not None and not (run.kind == "failed" and self.crashes(p, t))
+        return run.ns if ended or cut else INF
 
     # before execution
 
@@ -123,6 +124,13 @@ class World:
             return run.killed is not None or self.duration(p, t) == INF
         return self.duration(p, t) == INF or run.ns > limit
 
+    def crashes(self, p, t):
+        """Whether the run ends in a crash, which a kill at the limit that is asked for spares it."""
+        run, asked = self.runs[p][t], self.effective(p, t)
+        if run.killed is None:
+            return run.kind == "failed" or (run.kind == "missing" and self.criterion.missing == "fail")
+        return run.kind == "failed" and asked is not None and run.ns <= asked
+
     # correctness
 
     def correct(self, p, kept, limits):
@@ -142,7 +150,8 @@ class World:
         asked = [one for one in (everywhere, limit) if one is not None]
         if run.killed is None and run.kind != "ok":
             return False
-        if t in self.every and not (kinds.correctness[t] or kinds.original[t]):  # may be too slow, where that is tolerated
+        base = kinds.original[t] or kinds.correctness[t]
+        if kinds.optimization[t] and not base:  # may be too slow, where that is tolerated
             cut = run.ns > min(asked) if asked else run.killed is not None
             return tolerated if cut else run.kind == "ok"
         cut = run.ns > everywhere if everywhere is not None else run.killed is not None
@@ -211,6 +220,8 @@ class World:
             tests = [t for t in tests if self.runs[p][t].kind != "missing"]
         q = self.quality(p, tests)
         g = 1 if cr.threshold == 1 else None if q is None else int(q <= cr.threshold)
+        if cr.reward in ("additive", "optimization-only", "multitask"):  # paid for speed, right or wrong
+            g = 0 if any(self.crashes(p, t) for t in tests) else g
         if cr.in_time == "required":
             timely = int(not any(self.late(p, t, self.effective(p, t)) for t in tests)) if tests else None
             g = 0 if 0 in (g, timely) else None if None in (g, timely) else 1

@@ -24,7 +24,7 @@ CHOICES = {
         name: st.sampled_from(WORDS[name]) for name in ("reading", "statistic", "percentile", "correctness", "timeouts")
     },
     **{name: st.sampled_from(WORDS[name]) for name in ("keep", "in_time", "missing")},
-    "reward": st.sampled_from(["collapsed-binary", "additive"]),
+    "reward": st.sampled_from(["collapsed-binary", "additive", "optimization-only", "multitask"]),
     "tau": PERCENTS,
     "timeout_ms": st.sampled_from([1, 2]),
     "keep_ms": st.just(1),
@@ -164,7 +164,8 @@ def completed(m, number):
             if run is None:
                 bound = int(m.limit_ns[p, t])
                 after = int(draw.choice([1, STEP // 2, STEP, 2 * STEP, 20 * STEP]))
-                row[t] = Run(bound + after, str(draw.choice(["ok", "wrong"])), bound)
+                kinds = ["ok", "wrong"] if m.reference[p] else ["ok", "wrong", "failed"]
+                row[t] = Run(bound + after, str(draw.choice(kinds)), bound)
             elif run.kind == "missing":
                 row[t] = Run(int(draw.integers(1, 9)) * STEP // 2, str(draw.choice(["ok", "ok", "failed"])))
     return runs

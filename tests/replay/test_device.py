@@ -62,7 +62,14 @@ def random_problems(count=5, seed=0):
     reading=st.sampled_from(["leaderboard", "score"]),
     percentile=st.sampled_from(["mean", "strict", "weak", "rank"]),
     missing=st.sampled_from(["undecided", "skip", "fail"]),
-    rest=st.sampled_from([{}, {"timeouts": "tolerated"}, {"timeouts": "tolerated", "correctness": "original"}]),
+    rest=st.sampled_from(
+        [
+            {},
+            {"timeouts": "tolerated"},
+            {"timeouts": "tolerated", "correctness": "original"},
+            {"correctness": "original", "reward": "additive"},
+        ]
+    ),
 )
 @settings(deadline=None, max_examples=150)
 def test_verdicts_are_those_of_numpy(several, tau, reading, percentile, missing, rest):
@@ -100,10 +107,11 @@ def test_counts_are_those_of_the_order():
 
 @pytest.mark.parametrize("reading", ["leaderboard", "score"])
 @pytest.mark.parametrize("missing", ["undecided", "skip"])
-def test_p_tau_of_what_a_device_holds_is_the_estimate(reading, missing):
+@pytest.mark.parametrize("paid", ["collapsed-binary", "additive"])
+def test_p_tau_of_what_a_device_holds_is_the_estimate(reading, missing, paid):
     """One upload, many taus: the programs that pass are those of the verdicts, p_tau is pass@1 of `estimate`."""
     several = list(random_problems(6))
-    criterion = Criterion(reading=reading, missing=missing, timeouts="tolerated")
+    criterion = Criterion(reading=reading, missing=missing, timeouts="tolerated", correctness="original", reward=paid)
     held = hold(several, criterion, CPU)
     decided = 0
     for tau in ("100", "60", "35.5", "10"):

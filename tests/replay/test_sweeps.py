@@ -43,7 +43,7 @@ def common(draw):
                 "startup": st.sampled_from(["keep", "subtract"]),
                 "min_references": st.integers(1, 3),
                 "missing": st.sampled_from(["undecided", "fail"]),
-                "reward": st.sampled_from(["collapsed-binary", "additive"]),
+                "reward": st.sampled_from(["collapsed-binary", "additive", "optimization-only"]),
             }
         )
     )

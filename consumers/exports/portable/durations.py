@@ -14,6 +14,8 @@ FAILED_REFERENCE = KILLED + 1
 FAILED = KILLED + 2
 MS = 1_000_000
 ABSENT = -1
+PAY_WRONG = ("additive", "optimization-only", "multitask")
+"""The rewards that pay for speed whatever is right: a wrong answer is ranked by its duration, a crash is too slow."""
 
 Span = tuple[int, int]
 
@@ -67,8 +69,7 @@ class Readings:
         self.bound = [
             [bound(run, criterion) if run and run.outcome == "time_limit" else 0 for run in row] for row in problem.runs
         ]
-        pays_wrong = criterion["reward"] in ("additive", "optimization-only", "multitask")
-        self._ended = ("accepted", "wrong_answer") if pays_wrong else ("accepted",)
+        self._ended = ("accepted", "wrong_answer") if criterion["reward"] in PAY_WRONG else ("accepted",)
         self._missing_fails = criterion["missing"] == "fail"
         self.span = [[self._span(p, t) for t in range(len(row))] for p, row in enumerate(self.outcome)]
 

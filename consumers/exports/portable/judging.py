@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from consumers.exports.portable.durations import Span
+from consumers.exports.portable.durations import PAY_WRONG, Span
 from consumers.exports.portable.facts import Problem
 from consumers.exports.portable.scores import HIGH, LOW, Pool, Side, percentile, score
 from consumers.exports.portable.students import interval
@@ -64,6 +64,8 @@ class Judge:
         if not self.trials.certain and criterion["reading"] != "zero":
             q = (Fraction(0), Fraction(1)) if q else None
         g, c = self._fast(q, size), tried.c
+        if criterion["reward"] in PAY_WRONG:
+            g = combine(g, self._sound(tried))
         if criterion["in_time"] == "required":
             g = combine(g, self._in_time(tried))
         if criterion["interface"] == "required":
@@ -90,6 +92,13 @@ class Judge:
     @property
     def _ranks(self) -> bool:
         return self.criterion["reading"] in ("leaderboard", "score")
+
+    def _sound(self, tried: Tried) -> int:
+        """Whether no test that is kept crashed."""
+        crashed = {t: tried.crashed[t] for t in self.trials.ranked if t not in tried.lacking}
+        if any(one == 1 and self.trials.kept[t] == 1 for t, one in crashed.items()):
+            return 0
+        return -1 if any(crashed.values()) else 1
 
     def _in_time(self, tried: Tried) -> int:
         tests = [t for t in self.trials.ranked if t not in tried.lacking]

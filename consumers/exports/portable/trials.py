@@ -26,6 +26,7 @@ class Tried:
     c: int
     within: Mapping[int, bool]  # by test that may be kept
     over: Mapping[int, bool]
+    crashed: Mapping[int, int]  # 1 for certain, 0 not, -1 unknown
     lacking: frozenset[int]
 
 
@@ -47,6 +48,10 @@ class Trials:
             self.kept = {t: self._keeps(base, place) for place, t in enumerate(self.optimization)}
             self.limiting = base.on(self.ranked)
         self._allowed: dict[str | None, list[tuple[int, int]]] = {}
+        for p, row in enumerate(self.readings.span):
+            for t in self.ranked:
+                if self._cut_short(p, t):  # with more time it might have crashed
+                    row[t] = row[t][LOW], FAILED
 
     @property
     def ranked(self) -> list[int]:
@@ -157,7 +162,8 @@ class Trials:
         missing = [t for t, outcome in enumerate(self.readings.outcome[p]) if outcome == "missing"]
         lacking = set(missing) if skips else set()
         cells = {t: self._passes(p, t, within, over) for t in range(len(self.problem.tests))}
-        return Tried(self._correct(cells, lacking), within, over, frozenset(lacking & set(self.ranked)))
+        crashed = {t: self._crashes(p, t) for t in self.ranked}
+        return Tried(self._correct(cells, lacking), within, over, crashed, frozenset(lacking & set(self.ranked)))
 
     def _in_time(self, p: int) -> tuple[dict[int, bool], dict[int, bool]]:
         limits = self._limits(self.group[p]) if self.limited or self.criterion["timeout_ms"] else None
@@ -170,6 +176,18 @@ class Trials:
             else:
                 within[t], over[t] = ended and high <= limits[place][0], failed or low > limits[place][1]
         return within, over
+
+    def _crashes(self, p: int, t: int) -> int:
+        """Whether a run ended in a crash: 1, 0, or -1 where it was never run, or cut below the limits asked for."""
+        if self.readings.span[p][t][LOW] == FAILED:
+            return 1
+        return -1 if self.readings.outcome[p][t] == "missing" or self._cut_short(p, t) else 0
+
+    def _cut_short(self, p: int, t: int) -> bool:
+        """Whether a run was killed below the limit that is asked for, for all that is known of that limit."""
+        if self.readings.outcome[p][t] != "time_limit" or not (self.limited or self.criterion["timeout_ms"]):
+            return False
+        return self.readings.span[p][t][LOW] <= self._limits(self.group[p])[self.ranked.index(t)][HIGH]
 
     def _passes(self, p: int, t: int, within: Mapping[int, bool], over: Mapping[int, bool]) -> int:
         """Whether a run passes its test: 1, 0, -1 undecided; a known failure stays one, however long it took."""
