@@ -11,7 +11,7 @@ from ledger.events import CalibrationFitted
 from ledger.questions import CAMPAIGNS, Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
-from replay.calibration import Fit, best, fit_kinds
+from replay.calibration import Fit, Merits, best, fit_kinds
 from replay.criteria import Criterion
 from replay.shell import KERNEL, Calibration, Snapshot, load, references_digest
 
@@ -126,22 +126,16 @@ def stored_calibration(questions: Questions, calibration_id: str) -> Calibration
 
 
 def _fit(row: Mapping[str, Any]) -> Fit:
-    def number(name: str) -> float:
-        return math.nan if row[name] is None else float(row[name])
+    def merits(*columns: str) -> Merits:
+        return Merits(*(math.nan if row[name] is None else float(row[name]) for name in columns))
 
     return Fit(
         a=row["a"],
         b_ns=row["b_ns"],
         pairs=row["pairs"],
         problems=row["problems"],
-        r2=number("r2"),
-        r2_unmapped=number("r2_none"),
-        error=number("error_map"),
-        error_unmapped=number("error_none"),
-        shift_points=number("points_map"),
-        shift_points_unmapped=number("points_none"),
-        spearman_before=number("spearman_before"),
-        spearman_after=number("spearman_after"),
+        merits=merits("r2", "error_map", "spearman_after", "points_map"),
+        unmapped=merits("r2_none", "error_none", "spearman_before", "points_none"),
         clock=row["clock"],
         estimator=row["estimator"],
         startup=row["startup"],
@@ -182,13 +176,13 @@ def _event(fit: Fit, stored: Snapshot, fresh: Snapshot, evidence: str) -> Calibr
         b_ns=fit.b_ns,
         pairs=fit.pairs,
         problems=fit.problems,
-        r2=_known(fit.r2),
-        error_map=_known(fit.error),
-        error_none=_known(fit.error_unmapped),
-        points_map=_known(fit.shift_points),
-        points_none=_known(fit.shift_points_unmapped),
-        spearman_before=_known(fit.spearman_before),
-        spearman_after=_known(fit.spearman_after),
+        r2=_known(fit.merits.r2),
+        error_map=_known(fit.merits.error),
+        error_none=_known(fit.unmapped.error),
+        points_map=_known(fit.merits.points),
+        points_none=_known(fit.unmapped.points),
+        spearman_before=_known(fit.unmapped.spearman),
+        spearman_after=_known(fit.merits.spearman),
         refused=fit.refused,
         evidence_digest=evidence,
         kernel=KERNEL,
@@ -198,7 +192,7 @@ def _event(fit: Fit, stored: Snapshot, fresh: Snapshot, evidence: str) -> Calibr
         high_ns=fit.high_ns,
         moved=fit.moved,
         outside=fit.outside,
-        r2_none=_known(fit.r2_unmapped),
+        r2_none=_known(fit.unmapped.r2),
     )
 
 

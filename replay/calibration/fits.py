@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replay.calibration.maps import KINDS, Maps, mapped
-from replay.calibration.merits import NAN, Merits, Trial, refusal
+from replay.calibration.merits import NAN, UNKNOWN, Merits, Trial, refusal
 from replay.calibration.pairs import match
 from replay.criteria import Criterion
 from replay.errors import ReplayError
@@ -18,7 +18,7 @@ from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """fresh = a * stored ** power + b, with its merits where each problem was left out of its own fit; nan: unknown."""
+    """fresh = a * stored ** power + b, with its merits where each problem was left out of its own fit."""
 
     a: float
     b_ns: float
@@ -27,17 +27,11 @@ class Fit:
     clock: str  # what the map holds for
     estimator: str
     startup: str
-    r2: float = NAN  # out of fold
-    error: float = NAN  # median relative error out of fold
-    error_unmapped: float = NAN  # the same of no map
-    spearman_before: float = NAN  # of stored against fresh reference scores, others unmapped
-    spearman_after: float = NAN  # others mapped out of fold
-    shift_points: float = NAN  # mean move of a fresh reference's mean percentile when the others are mapped, not re-run
-    shift_points_unmapped: float = NAN
+    merits: Merits = UNKNOWN  # of the map, out of fold
+    unmapped: Merits = UNKNOWN  # of no map
     refused: str = ""  # why the map must not be used
     kind: str = "affine"
     power: float = 1.0
-    r2_unmapped: float = NAN
     low_ns: int | None = None  # shortest stored duration that was fitted; None where it was not recorded
     high_ns: int | None = None  # longest
     moved: int | None = None  # stored durations of references that were not re-run: what it is there for
@@ -96,7 +90,7 @@ def best(fits: Sequence[Fit]) -> Fit:
     order = list(KINDS)
 
     def key(fit: Fit) -> tuple[bool, float, float, int]:
-        figures = [np.inf if np.isnan(v) else v for v in (fit.shift_points, fit.error)]
+        figures = [np.inf if np.isnan(v) else v for v in (fit.merits.points, fit.merits.error)]
         return bool(fit.refused), round(figures[0], 3), round(figures[1], 6), order.index(fit.kind)
 
     return min(fits, key=key)
@@ -127,21 +121,11 @@ def _ranged(plain: Fit, x: Floats, moved: Floats) -> Fit:
 
 def _fit(plain: Fit, trial: Trial, unmapped: Merits) -> Fit:
     maps = KINDS[plain.kind].fit(trial.x, trial.y, trial.group)
-    fit = replace(
-        plain,
-        a=maps.a,
-        b_ns=maps.b,
-        power=maps.power,
-        r2_unmapped=unmapped.r2,
-        error_unmapped=unmapped.error,
-        spearman_before=unmapped.spearman,
-        shift_points_unmapped=unmapped.points,
-    )
+    fit = replace(plain, a=maps.a, b_ns=maps.b, power=maps.power, unmapped=unmapped)
     if not maps.is_known:
         return replace(_lineless(fit, maps), refused="the stored durations do not differ without one of the problems")
     found = trial.with_maps(maps)
-    fit = replace(fit, r2=found.r2, error=found.error, spearman_after=found.spearman, shift_points=found.points)
-    return replace(fit, refused=refusal(maps, found, unmapped))
+    return replace(fit, merits=found, refused=refusal(maps, found, unmapped))
 
 
 def _lineless(fit: Fit, maps: Maps) -> Fit:

@@ -31,6 +31,10 @@ class Merits:
     points: float = NAN  # mean move of a fresh reference's mean percentile, others as predicted, not as re-run
 
 
+UNKNOWN = Merits()
+"""Of a map that was not tried, or of which nothing was told."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
     """Pairs of both campaigns, and all that is the same whatever the map."""

@@ -91,7 +91,7 @@ def test_an_exact_drift_of_each_kind_is_found():
     for a, b, kinds in ((1.5, 0, KINDS), (1.1, 53 * MS, ("affine", "affine-weighted", "theil-sen"))):
         for fit in fit_kinds(*campaigns(a, b), Criterion(), tuple(kinds)):
             assert fit.refused == ""
-            assert fit.error < 1e-6
+            assert fit.merits.error < 1e-6
             assert apply(fit, np.array([100 * MS]))[0] == pytest.approx(a * 100 * MS + b, rel=1e-6)
     stored, _ = campaigns(1, 0)
     fresh = [dataclasses.replace(m, wall_ns=np.rint(m.wall_ns**0.9).astype(np.int64)) for m in stored]
@@ -112,12 +112,12 @@ def test_a_multiple_alone_misplaces_where_half_a_test_is_added():
     fits = {fit.kind: fit for fit in fit_kinds(scale, fresh, Criterion())}
     kept = best(list(fits.values()))
     assert kept.kind in ("affine", "affine-weighted", "theil-sen")
-    assert kept.shift_points < fits["multiplicative"].shift_points
-    assert kept.error < fits["multiplicative"].error < fits["multiplicative"].error_unmapped
+    assert kept.merits.points < fits["multiplicative"].merits.points
+    assert kept.merits.error < fits["multiplicative"].merits.error < fits["multiplicative"].unmapped.error
     x, y = (np.concatenate([m.wall_ns[:5, :, 0].ravel() for m in side]).astype(float) for side in (scale, fresh))
-    assert kept.error_unmapped == pytest.approx(np.median(np.abs(x - y) / y), rel=1e-12)
-    assert kept.r2_unmapped == pytest.approx(1 - ((y - x) ** 2).sum() / ((y - y.mean()) ** 2).sum(), rel=1e-9)
-    assert kept.spearman_before == pytest.approx(by_hand_spearman(scale, fresh), abs=1e-12)
+    assert kept.unmapped.error == pytest.approx(np.median(np.abs(x - y) / y), rel=1e-12)
+    assert kept.unmapped.r2 == pytest.approx(1 - ((y - x) ** 2).sum() / ((y - y.mean()) ** 2).sum(), rel=1e-9)
+    assert kept.unmapped.spearman == pytest.approx(by_hand_spearman(scale, fresh), abs=1e-12)
 
 
 def by_hand_spearman(stored, fresh):
@@ -161,7 +161,7 @@ def test_the_best_is_usable_then_near_then_plain():
     """Points decide before errors, both before the plainer kind; a refused one is kept only among refused ones."""
 
     def fit(kind, points, error, refused=""):
-        return Fit(1, 0, 9, 3, "wall", "median", "keep", kind=kind, shift_points=points, error=error, refused=refused)
+        return Fit(1, 0, 9, 3, "wall", "median", "keep", Merits(error=error, points=points), refused=refused, kind=kind)
 
     assert best([fit("affine", 3.0, 0.1), fit("power", 2.0, 0.2)]).kind == "power"
     assert best([fit("affine", 2.0, 0.1), fit("power", 1.0, 0.1, "no")]).kind == "affine"
@@ -244,9 +244,9 @@ def test_the_slow_mercury_session_is_refused_whatever_the_kind(target):
     fits = {fit.kind: fit for fit in fit_kinds(*both_sessions("gpt-4", target), Criterion())}
     line = fits["affine"]
     assert line.a == pytest.approx(0.52, abs=0.01)
-    assert line.r2 > 0.97
-    assert line.shift_points > 25 > line.shift_points_unmapped > 20
-    assert line.error > line.error_unmapped
+    assert line.merits.r2 > 0.97
+    assert line.merits.points > 25 > line.unmapped.points > 20
+    assert line.merits.error > line.unmapped.error
     assert all(fit.refused for fit in fits.values())
 
 
@@ -257,8 +257,8 @@ def test_machines_of_pyperf_pass_or_are_refused():
     linux = benchmarks("linux-x86_64")
     far = fit_kinds(linux, benchmarks("pythonperf1-amd64"), Criterion())
     assert all(fit.refused for fit in far)
-    assert {fit.kind: fit.r2 for fit in far}["affine"] == pytest.approx(0.625, abs=5e-4)
+    assert {fit.kind: fit.merits.r2 for fit in far}["affine"] == pytest.approx(0.625, abs=5e-4)
     near = {fit.kind: fit for fit in fit_kinds(linux, benchmarks("pythonperf2-x86_64"), Criterion())}
     assert {kind for kind, fit in near.items() if not fit.refused} == {"multiplicative", "affine-weighted", "power"}
     assert best(list(near.values())).kind == "affine-weighted"
-    assert near["affine"].r2 == pytest.approx(0.9935, abs=5e-5)
+    assert near["affine"].merits.r2 == pytest.approx(0.9935, abs=5e-5)
