@@ -6,7 +6,7 @@ re-run into a fresh campaign, never a candidate. Which campaigns to calibrate is
 
 from replay.calibration.fits import Fit, apply, best, fit_kinds, formula
 from replay.calibration.maps import KINDS, NONE, Maps, fit_line
-from replay.calibration.merits import Merits, spearman
+from replay.calibration.merits import Merits
 from replay.calibration.pools import outside_warning, with_stored
 
 __all__ = [
@@ -21,6 +21,5 @@ __all__ = [
     "fit_line",
     "formula",
     "outside_warning",
-    "spearman",
     "with_stored",
 ]

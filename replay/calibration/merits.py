@@ -4,6 +4,7 @@ A high R^2 alone proves nothing: least squares sees the long tests only. So erro
 points as well. Nothing is fitted here.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from replay.calibration.maps import Maps
 from replay.calibration.pairs import Match
+from replay.correlation import SAME, spearman
 from replay.judging.ranks import versus
 from replay.measurements import Bools, Floats
 
@@ -95,28 +97,26 @@ def errors(y: Floats, predicted: Floats) -> tuple[float, float]:
 
 
 def scores(mine: Floats, valid: Bools, pool: Floats, others: Bools) -> Floats:
-    """Mean over the valid tests of the percentile / 100 among the others' finished durations [n]; nan without any."""
+    """Mean over the valid tests of the percentile / 100 among the others' finished durations [n]; nan without any.
+
+    Ranks are counted, and each mean is the float nearest to its fraction: equal scores are equal floats.
+    """
     size = others.astype(np.int64) @ (~np.isnan(pool)).astype(np.int64)  # [n, t]
     pairwise = versus(mine[:, None, :], pool[None, :, :]) * others[:, :, None]
     counts = valid & (size > 0)
+    ranks, size = (np.where(counts, part, 0) for part in (pairwise.sum(axis=1, dtype=np.int64), size))
+    largest = size.max(axis=1, initial=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ranks = np.where(counts, pairwise.sum(axis=1, dtype=np.int64) / (2 * size), 0)
-        return np.asarray(ranks.sum(axis=1) / counts.sum(axis=1))
-
-
-def spearman(x: Floats, y: Floats) -> float:
-    """Spearman's rank correlation of x and y [n] with averaged ties; nan when one of them does not vary."""
-    ranks = [_ranks(v) for v in (x, y)]
-    dx, dy = (rank - rank.mean() if rank.size else rank for rank in ranks)
-    scale = float(np.sqrt((dx * dx).sum() * (dy * dy).sum()))
-    return float((dx * dy).sum() / scale) if scale > 0 else NAN
-
-
-def _ranks(values: Floats) -> Floats:
-    """Twice the averaged rank [n], from 0: how many are smaller, and how many are no larger."""
-    rising = np.sort(values)
-    found: Floats = (rising.searchsorted(values, "left") + rising.searchsorted(values, "right")).astype(np.float64)
+        found = np.asarray(ranks.sum(axis=1) / (2 * largest * counts.sum(axis=1)))
+    for row in np.flatnonzero((counts & (size != largest[:, None])).any(axis=1)):
+        found[row] = _share(ranks[row, counts[row]].tolist(), size[row, counts[row]].tolist())
     return found
+
+
+def _share(ranks: list[int], sizes: list[int]) -> float:
+    """The mean of ranks / (2 sizes), rounded once."""
+    common = math.lcm(*sizes)
+    return sum(rank * (common // size) for rank, size in zip(ranks, sizes, strict=True)) / (2 * common * len(ranks))
 
 
 def refusal(maps: Maps, found: Merits, unmapped: Merits) -> str:
@@ -128,12 +128,12 @@ def refusal(maps: Maps, found: Merits, unmapped: Merits) -> str:
     """
     if maps.a <= 0 or maps.power <= 0:
         return f"slope {maps.a if maps.a <= 0 else maps.power:.3g} is not positive"
-    if not found.error < unmapped.error:
+    if not _less(found.error, unmapped.error):
         return f"out of fold its median relative error {found.error:.3g} does not beat {unmapped.error:.3g} of no map"
-    if found.points > unmapped.points:
+    if _less(unmapped.points, found.points):
         points = f"{found.points:.3g} percentile points, {unmapped.points:.3g} without a map"
         return f"out of fold it misplaces references by {points}"
-    if found.spearman < unmapped.spearman - LEAST_FALL:
+    if _less(found.spearman, unmapped.spearman - LEAST_FALL):
         order = f"Spearman {found.spearman:.3g}, {unmapped.spearman:.3g} without a map"
         return f"out of fold it orders references worse: {order}"
     if found.r2 < LEAST_R2:
@@ -141,3 +141,8 @@ def refusal(maps: Maps, found: Merits, unmapped: Merits) -> str:
             f"its leave-one-problem-out R squared {found.r2:.3g} is below {LEAST_R2}: this is no drift of one service"
         )
     return ""
+
+
+def _less(a: float, b: float) -> bool:
+    """Whether a lies below b by more than rounding; not so where one of them is unknown."""
+    return a < b and not math.isclose(a, b, rel_tol=SAME)

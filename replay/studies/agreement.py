@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from replay.calibration import spearman
+from replay.correlation import spearman
 from replay.errors import ReplayError
 from replay.studies.simulator import Simulation
 
@@ -44,11 +44,11 @@ def agreement(simulations: Sequence[Simulation], online: Mapping[str, float]) ->
         values = np.array([getattr(one.figures, figure) for one in known])
         seen = ~np.isnan(values)
         rho = spearman(values[seen], results[seen]) if seen.sum() > 1 else NAN
-        found.append(Agreement(figure, int(seen.sum()), rho, p_value(rho, int(seen.sum()))))
+        found.append(Agreement(figure, int(seen.sum()), rho, correlation_p(rho, int(seen.sum()))))
     return found
 
 
-def p_value(correlation: float, n: int) -> float:
+def correlation_p(correlation: float, n: int) -> float:
     """The two-sided p of a rank correlation over n pairs, by t = r sqrt((n - 2) / (1 - r^2)); nan below n = 3."""
     if math.isnan(correlation) or n < 3:
         return NAN

@@ -14,7 +14,7 @@ from replay.estimates import members, t_interval
 from replay.judging.gates import Status, one_campaign
 from replay.measurements import Floats, ProblemMeasurements
 from replay.studies.makers import Checkpoint
-from replay.studies.matrix import decide
+from replay.studies.matrix import statuses_of
 from replay.studies.robustness import gain
 
 ALL = "all"
@@ -54,7 +54,7 @@ def learning_curve(
     criteria = [replace(criterion, tau=tau) for tau in taus]
     rows: dict[tuple[str, str, int], list[_Share]] = {}
     for m in problems:
-        statuses = decide(m, criteria)
+        statuses = statuses_of(m, criteria)
         for checkpoint in found:
             mine = np.array([by == checkpoint.maker for by in m.makers], dtype=np.bool_) & m.candidate
             for criterion_, status in zip(criteria, statuses, strict=True):

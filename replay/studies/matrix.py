@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from replay.calibration import spearman
+from replay.correlation import spearman
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates import difference_over_runs, mean_interval
@@ -97,7 +97,7 @@ def matrix(
     counts = np.zeros((3, len(criteria), len(makers), len(problems)), dtype=np.int64)  # passed, undecided, programs
     for place, m in enumerate(problems):
         rows = [np.array([by == maker for by in m.makers], dtype=np.bool_) & m.candidate for maker in makers]
-        for row, status in enumerate(decide(m, list(criteria.values()))):
+        for row, status in enumerate(statuses_of(m, list(criteria.values()))):
             if status is not None:
                 counts[:, row, :, place] = np.array([_counted(status[mine]) for mine in rows]).T
         if progress:
@@ -122,7 +122,7 @@ def _counted(status: Bytes) -> tuple[int, int, int]:
     return int((status == Status.PASS).sum()), int((status == Status.UNDECIDED).sum()), len(status)
 
 
-def decide(m: ProblemMeasurements, criteria: Sequence[Criterion]) -> list[Bytes | None]:
+def statuses_of(m: ProblemMeasurements, criteria: Sequence[Criterion]) -> list[Bytes | None]:
     """The statuses [P] that each criterion gives a problem's programs; None where it leaves the environment.
 
     What does not hang on tau is weighed once for all criteria that differ in it alone.

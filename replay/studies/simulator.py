@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from replay.calibration import spearman
+from replay.correlation import spearman
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates import t_interval

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replay_builders import MS, make_tests, measured
-from scipy.stats import spearmanr
 
-from replay.calibration import Fit, apply, fit_kinds, fit_line, spearman, with_stored
+from replay.calibration import Fit, apply, fit_kinds, fit_line, with_stored
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.judging.gates import judge
 from replay.measurements import Outcome, kill_bounds
-
-VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=15)
 
 
 def fit_affine(stored, fresh, criterion):
@@ -63,17 +60,6 @@ def test_the_line_is_least_squares_with_and_without_each_group(points):
     for g in range(3):
         without = statistics.linear_regression(kept[g].tolist(), y[group != g].tolist())
         assert (line.out_a[g], line.out_b[g]) == pytest.approx(without, rel=1e-5, abs=1e-2)
-
-
-@given(VALUES, st.randoms(use_true_random=False))
-def test_spearman_is_that_of_scipy(x, random):
-    """Averaged ties; nan where one side does not vary."""
-    y = random.sample(x, len(x))
-    found = spearman(np.array(x, dtype=float), np.array(y, dtype=float))
-    if len(set(x)) == 1:
-        assert np.isnan(found)
-    else:
-        assert found == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
 
 
 def test_an_exact_drift_is_found():

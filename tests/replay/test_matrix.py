@@ -119,6 +119,23 @@ def test_correlations_by_scipy():
     assert np.isnan(found.correlations[3]).all()
 
 
+def test_runs_that_tie_in_the_mean_tie_in_the_correlation():
+    """Shares of .1 .2 .3, .3 .2 .1 and .1 .3 .2 average to 0.2, whatever the last bit says."""
+    first = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.1, 0.3, 0.2], [0.5, 0.5, 0.5]]
+    second = [[0.2] * 3, [0.4] * 3, [0.3] * 3, [0.6] * 3]
+    found = Matrix(
+        runs=tuple("abcd"),
+        members=((0,), (1,), (2,), (3,)),
+        criteria=("x", "y"),
+        families=("leaderboard ranking", "per-test ranking"),
+        by_maker=np.array([first, second]),
+        undecided=np.zeros((2, 4), dtype=np.int64),
+        programs=np.ones((2, 4), dtype=np.int64),
+    )
+    expected = stats.spearmanr([2, 2, 2, 5], [2, 4, 3, 6]).statistic
+    assert found.correlations == pytest.approx(np.array([[1, expected], [expected, 1]]), abs=1e-12)
+
+
 def test_a_criterion_without_problems_says_nothing():
     """Nothing takes 2 s: no value, no correlation, and its family counts only the criterion that has one."""
     criteria = {"2s": PRESETS["pre-2s"], "20ms": dataclasses.replace(PRESETS["pre-2s"], keep_ms=20)}
