@@ -153,7 +153,16 @@ def durations(m: ProblemMeasurements, criterion: Criterion) -> Ints:
     The estimator runs over the repetitions present, whatever their outcome. Means and medians of an even count are
     rounded down to whole ns. Subtracting the start-up never goes below 1 ns.
     """
-    return _read(m.on_clock(criterion.clock), m.startup_ns, criterion)
+    return one_duration(m.on_clock(criterion.clock), m.startup_ns, criterion)
+
+
+def one_duration(repetitions: Ints, startup_ns: Ints, criterion: Criterion) -> Ints:
+    """One duration in ns [...] of repetitions [..., R] beside their start-up [...], as `durations` reads them."""
+    values = one_value(repetitions, criterion.estimator)
+    if criterion.startup == "keep":
+        return values
+    unknown = (values == ABSENT) | (startup_ns == ABSENT)
+    return np.where(unknown, ABSENT, np.maximum(values - startup_ns, 1))
 
 
 def kill_bounds(m: ProblemMeasurements, criterion: Criterion) -> Ints:
@@ -173,7 +182,7 @@ def kill_bounds(m: ProblemMeasurements, criterion: Criterion) -> Ints:
         repetitions = np.concatenate([repetitions, np.full_like(limit, ABSENT)], axis=1)  # room where none is recorded
         longest = np.arange(repetitions.shape[1]) == repetitions.argmax(axis=1)[:, None]
         repetitions = np.where(longest, limit, np.minimum(repetitions, limit))
-    bounds[killed] = np.maximum(_read(repetitions, m.startup_ns[killed], criterion), 0)
+    bounds[killed] = np.maximum(one_duration(repetitions, m.startup_ns[killed], criterion), 0)
     return bounds
 
 
@@ -193,14 +202,6 @@ def robust_cv(m: ProblemMeasurements, *, over: Literal["tests", "programs"] = "t
         return float("nan")
     middle = np.median(medians)
     return float(MAD_TO_SD * np.median(np.abs(medians - middle)) / middle)
-
-
-def _read(repetitions: Ints, startup_ns: Ints, criterion: Criterion) -> Ints:
-    values = one_value(repetitions, criterion.estimator)
-    if criterion.startup == "keep":
-        return values
-    unknown = (values == ABSENT) | (startup_ns == ABSENT)
-    return np.where(unknown, ABSENT, np.maximum(values - startup_ns, 1))
 
 
 def _check(name: str, array: npt.NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> None:

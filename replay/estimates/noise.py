@@ -11,9 +11,9 @@ import numpy as np
 
 from replay.criteria import Criterion
 from replay.estimates.intervals import Interval, mean_interval
-from replay.estimators import ABSENT, one_value
+from replay.estimators import ABSENT
 from replay.judging.gates import Status, Verdicts
-from replay.measurements import Bools, Floats, Ints, Outcome, ProblemMeasurements, durations, read
+from replay.measurements import Bools, Floats, Ints, Outcome, ProblemMeasurements, durations, one_duration, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class SameCode:
     programs: int
     problems: int
     pairs: int  # (program, test) finished both times
-    speedup: float  # geometric mean over programs of first total / second total: 1 where nothing drifted
+    speedup: float  # of first total / second total, 1 where nothing drifted: the geometric mean over problems of the
+    # geometric mean over a problem's programs, so that each problem counts alike
     interval: Interval | None  # 95% over problems, of the same
     usual: float  # the median program's larger over its smaller total
     p95: float  # 95% of the programs seem faster or slower than themselves by at most this factor
@@ -60,7 +61,10 @@ def between_campaigns(
 
 
 def between_halves(measurements: Sequence[ProblemMeasurements], criterion: Criterion) -> SameCode | None:
-    """The A/A figure of the odd against the even repetitions of one campaign; None where nothing was repeated."""
+    """The A/A figure of the odd against the even repetitions of one campaign; None where nothing was repeated.
+
+    Each half is read as the criterion reads all: by its clock and estimator, the start-up subtracted where it says so.
+    """
     totals: dict[str, Floats] = {}
     pairs = 0
     for m in measurements:
@@ -68,8 +72,8 @@ def between_halves(measurements: Sequence[ProblemMeasurements], criterion: Crite
         if repetitions.shape[2] < 2:
             continue
         done = m.outcome == Outcome.OK
-        halves = [np.where(done, one_value(repetitions[:, :, i::2], criterion.estimator), ABSENT) for i in (0, 1)]
-        totals[m.problem], counted = _totals(*(np.where(half > 0, half, np.nan) for half in halves))
+        halves = [one_duration(repetitions[:, :, i::2], m.startup_ns, criterion) for i in (0, 1)]
+        totals[m.problem], counted = _totals(*(np.where(done & (half > 0), half, np.nan) for half in halves))
         pairs += counted
     return _figure("odd and even repetitions", totals, pairs)
 

@@ -14,8 +14,6 @@ from replay.errors import ReplayError
 from replay.estimates import (
     best_curve,
     best_of,
-    between_campaigns,
-    between_halves,
     by_field,
     by_terciles,
     count,
@@ -192,32 +190,6 @@ def test_a_reference_is_not_held_against_itself():
     assert slower_than_all(judged(m), [m], Criterion(), "human").slower == 1
     alone = measured([[2]], reference=[0])
     assert slower_than_all(judged(alone), [alone], Criterion()).correct == 0
-
-
-def test_the_same_code_in_two_campaigns():
-    """Everything 1.25 times slower the second time but one program, 1.6 times: geometric mean and spread by hand."""
-    first = [measured([[4, 8], [12, 20]], reference=[0], problem=p, campaign="one") for p in ("x", "y")]
-    second = [dataclasses.replace(m, campaign="two", wall_ns=m.wall_ns * 5 // 4) for m in first]
-    wall = second[0].wall_ns.copy()
-    wall[0] = first[0].wall_ns[0] * 8 // 5  # 6 and 12
-    second[0] = dataclasses.replace(second[0], wall_ns=wall)
-    found = between_campaigns(first, second, Criterion())
-    assert (found.between, found.programs, found.problems, found.pairs) == ("campaigns one and two", 4, 2, 8)
-    assert 1 / found.speedup == pytest.approx((1.25**3 * 1.5) ** (1 / 4), rel=1e-9)
-    assert (found.usual, found.largest) == (pytest.approx(1.25), pytest.approx(1.5))
-    logs = np.log([1.25**1 * 1.5, 1.25**2]) / 2
-    assert found.interval[0] < 1 / np.exp(logs.mean()) < found.interval[1]
-    assert between_campaigns(first, [], Criterion()) is None
-
-
-def test_the_same_code_in_two_halves_of_its_repetitions():
-    """Odd repetitions 2, 2, even 3: the median of each half, 2/3; without repetitions there is no figure."""
-    wall = np.array([[[2, 3, 2]], [[20, 30, 20]]])
-    m = measured(wall, reference=[0])
-    found = between_halves([m], Criterion())
-    assert (found.speedup, found.usual, found.programs) == (pytest.approx(2 / 3), pytest.approx(1.5), 2)
-    assert (found.between, found.interval) == ("odd and even repetitions", None)
-    assert between_halves([measured([[1]], reference=[0])], Criterion()) is None
 
 
 def test_tiers_by_terciles_of_tokens():
