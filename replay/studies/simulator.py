@@ -87,7 +87,7 @@ class Ladder:
 
     m: ProblemMeasurements
     rows: Ints  # [n]
-    unplaced: int  # programs whose correctness or quality is undecided
+    unplaced: int  # programs whose correctness or quality is undecided, or that nobody ranks
     numbers: Floats  # [21, 16] in [0, 1)
 
 
@@ -101,7 +101,7 @@ def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, maker: str
     """The maker's programs of a problem in order: incorrect ones, then correct ones from slowest to fastest.
 
     Correct is strict-correct, and speed is q_lead over all optimization tests, whatever criterion is simulated; equal
-    programs go by their ids. A program whose correctness is undecided has no place.
+    programs go by their ids. A program whose correctness is undecided, or whose speed is not known, has no place.
     """
     m = _among(m, maker)
     verdicts = judge(m, Criterion())
@@ -167,12 +167,16 @@ def _among(m: ProblemMeasurements, maker: str) -> ProblemMeasurements:
 
 
 def _place(verdicts: Verdicts, row: int) -> Fraction | None:
-    """Where a program stands, weakest first: -1 when incorrect, else 1 - q_lead in [0, 1]; None when undecided."""
+    """Where a program stands, weakest first: -1 when incorrect, else 1 - q_lead in [0, 1]; None when undecided.
+
+    A correct program that no reference ranks, or on no optimization test, has no q_lead.
+    """
     if verdicts.c[row] == Status.FAIL:
         return Fraction(-1)
-    if verdicts.c[row] == Status.UNDECIDED or verdicts.q_lo[row] != verdicts.q_hi[row]:
+    unknown = verdicts.q_den[row] == 0 or verdicts.q_lo[row] != verdicts.q_hi[row]
+    if verdicts.c[row] == Status.UNDECIDED or unknown:
         return None
-    return 1 - Fraction(int(verdicts.q_hi[row]), max(int(verdicts.q_den[row]), 1))
+    return 1 - Fraction(int(verdicts.q_hi[row]), int(verdicts.q_den[row]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

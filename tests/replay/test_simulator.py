@@ -8,7 +8,7 @@ import pytest
 from crowds import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, problems
+from replay_builders import MS, make_tests, measured, problems
 from scipy import stats
 
 from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
@@ -137,6 +137,15 @@ def test_an_undecided_program_has_no_place():
     m = dataclasses.replace(m, outcome=outcome, limit_ns=np.where(outcome == 0, -1, m.limit_ns))
     found = run([m], Criterion())
     assert (found.unplaced, found.programs) == (1, 4)
+
+
+def test_a_correct_program_that_nobody_ranks_has_no_place():
+    """The sole reference takes 50 ms, others 10 to 30, a wrong one 5: it has no q_lead, and is not the strongest."""
+    m = measured([[50], [10], [20], [30], [5]], reference=[0], outcome=[[1], [1], [1], [1], [2]])
+    (one,) = ladders([m])
+    assert ([m.programs[row] for row in one.rows], one.unplaced) == (["p4", "p1", "p2", "p3"], 1)
+    (none,) = ladders([dataclasses.replace(m, tests=make_tests(1, correctness=1))])
+    assert (none.rows.tolist(), none.unplaced) == ([4], 4)
 
 
 # curves
