@@ -156,6 +156,8 @@ def _contradictions(c: Criterion) -> Iterable[str]:
     asked += [f"{name} = {word!r}" for name, word in _TIMES_ONLY.items() if getattr(c, name) == word]
     if c.clock == "memory" and asked:
         yield f"{asked[0]} is about time, and the clock is 'memory'; leave one of them out"
+    if c.clock == "cpu" and c.startup == "subtract":
+        yield "startup = 'subtract' takes off wall time, and the clock is 'cpu'; use the clock 'wall' or startup 'keep'"
 
 
 _TIMES_ONLY = {"startup": "subtract", "reading": "raw-duration"}

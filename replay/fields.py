@@ -243,7 +243,7 @@ _MEASURE = (
     _choice(
         "startup",
         ("keep", "subtract"),
-        "whether the worker's start-up baseline (wall time) is subtracted from a duration, down to 1 ns at least",
+        "whether the worker's start-up baseline (wall time) is subtracted from a wall time, down to 1 ns at least",
     ),
     _choice(
         "calibration",

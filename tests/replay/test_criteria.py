@@ -88,6 +88,7 @@ def test_the_canonical_form_reads_back():
         ({"reward": "collapsed-binary", "shape": "split"}, ["'collapsed-binary'", "'split'", "'collapsed'"]),
         ({"clock": "memory", "limit_ms": 5}, ["limit_ms", "'memory'"]),
         ({"clock": "memory", "startup": "subtract"}, ["startup", "'memory'"]),
+        ({"clock": "cpu", "startup": "subtract"}, ["startup = 'subtract'", "'cpu'", "'wall'"]),
         ({"clock": "memory", "reading": "raw-duration"}, ["reading", "'memory'"]),
     ],
 )
