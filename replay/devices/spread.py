@@ -5,7 +5,6 @@ with random numbers keyed by its id, so nothing depends on which process answers
 """
 
 import copy
-import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from replay.criteria import Criterion
+from replay.draws import generator
 from replay.errors import ReplayError
 from replay.judging.gates import Looking, Verdicts, judge
 from replay.measurements import ProblemMeasurements
@@ -63,11 +63,6 @@ def judge_by(
     return [
         Verdicts(**decided, looking=Looking(m, criterion, None)) for m, decided in zip(problems, found, strict=True)
     ]
-
-
-def generator(seed: int, problem: str) -> np.random.Generator:
-    """The random numbers of one problem under a seed, 0 or larger: its own, whoever draws them and in what order."""
-    return np.random.default_rng([seed, int.from_bytes(hashlib.sha256(problem.encode()).digest(), "big")])
 
 
 def spread(

@@ -4,7 +4,6 @@ Human programs, from the weakest to the strongest, stand in for a model's sample
 A random number comes only from a generator that is passed in; no verdict is made here.
 """
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -89,12 +88,6 @@ class Ladder:
     rows: Ints  # [n]
     unplaced: int  # programs whose correctness or quality is undecided, or that nobody ranks
     numbers: Floats  # [21, 16] in [0, 1)
-
-
-def keyed(seed: int, problem: str) -> np.random.Generator:
-    """The generator of one problem: the same whatever else is simulated, in whatever order."""
-    words = np.frombuffer(hashlib.sha256(problem.encode()).digest(), dtype="<u4")
-    return np.random.Generator(np.random.PCG64([seed, *words.tolist()]))
 
 
 def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, maker: str = "human") -> Ladder:

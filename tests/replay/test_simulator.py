@@ -12,12 +12,13 @@ from replay_builders import MS, make_tests, measured, problems
 from scipy import stats
 
 from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
+from replay.draws import generator
 from replay.errors import ReplayError
 from replay.judging.gates import judge
 from replay.measurements import Outcome
 from replay.rewards import reward
 from replay.studies.agreement import agreement, correlation_p
-from replay.studies.simulator import DRAWS, POINTS, Figures, figures, keyed, ladder, reachable, simulate, streams
+from replay.studies.simulator import DRAWS, POINTS, Figures, figures, ladder, reachable, simulate, streams
 
 U = np.linspace(0, 1, POINTS)
 BY_RANK = Criterion(reading="score", reward="collapsed", shape="continuous")
@@ -25,7 +26,7 @@ BY_RANK = Criterion(reading="score", reward="collapsed", shape="continuous")
 
 
 def ladders(several, seed=0):
-    return [ladder(m, keyed(seed, m.problem)) for m in several]
+    return [ladder(m, generator(seed, m.problem)) for m in several]
 
 
 def run(several, criterion, seed=0):
@@ -225,18 +226,12 @@ def test_models_beside_humans_change_nothing(m, seed):
     """Only references rank: a human's reward is the same with every model's program taken away."""
     makers = tuple("human" if one or i % 2 else "model" for i, one in enumerate(m.reference))
     m = dataclasses.replace(m, makers=makers, interface=np.ones(len(makers), dtype=np.int8), memory_bytes=m.wall_ns)
-    one = ladder(m, keyed(seed, m.problem))
+    one = ladder(m, generator(seed, m.problem))
     assert set(one.m.makers) <= {"human"}
     for criterion in (PRESETS["top-50"], PRESETS["ranked-worst-p50"], PRESETS["additive"], Criterion(clock="memory")):
         rewards = (dict(zip(p.programs, reward(judge(p, criterion), criterion), strict=True)) for p in (m, one.m))
         whole, alone = rewards
         assert [whole[name] for name in alone] == pytest.approx(list(alone.values()), nan_ok=True)
-
-
-def test_another_seed_draws_otherwise():
-    """The generator hears the seed, and the problem's name."""
-    found = {tuple(keyed(seed, name).random(3)) for seed in (0, 1) for name in ("a", "b")}
-    assert len(found) == 4
 
 
 def test_multitask_is_half_of_each():

@@ -15,7 +15,7 @@ from replay_builders import measured
 from tui_ledgers import MODELS, REFERENCES, make_campaign
 
 from replay.criteria import Criterion
-from replay.devices.spread import Judged, cluster, generator, judge_by, spread
+from replay.devices.spread import Judged, cluster, judge_by, spread
 from replay.errors import ReplayError
 from replay.judging.gates import judge
 from replay.measurements import Outcome
@@ -104,12 +104,6 @@ def test_random_numbers_belong_to_the_problem(ray, several):
     assert spread(several[::-1], Drawn(20), engine="ray", workers=1, seed=5) == here[::-1]
     assert spread(several[4:5], Drawn(20), seed=5) == here[4:5]
     assert spread(several, Drawn(20), seed=6) != here
-
-
-def test_a_problem_has_numbers_of_its_own():
-    """numpy's generator over the seed and the SHA-256 of the id: two problems, two streams."""
-    draws = [generator(0, name).integers(2**62) for name in ("a", "b", "a")]
-    assert draws[0] == draws[2] != draws[1]
 
 
 def test_the_first_refusal_is_told_as_here(ray, several):

@@ -96,12 +96,13 @@ def command(
 
 
 def _simulate(found: Measured, criteria: Mapping[str, Criterion], *, seed: int, maker: str) -> "list[Simulation]":
-    from replay.studies.simulator import keyed, ladder, simulate
+    from replay.draws import generator
+    from replay.studies.simulator import ladder, simulate
 
     with progress("simulate", len(found.problems) * (1 + len(criteria))) as bar:
         ladders = []
         for m in found.problems:
-            ladders.append(ladder(m, keyed(seed, m.problem), maker=maker))
+            ladders.append(ladder(m, generator(seed, m.problem), maker=maker))
             bar.advance(bar.task_ids[0])
         return simulate(ladders, criteria, lambda done: bar.advance(bar.task_ids[0], done))
 
