@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replay.criteria import Criterion
+from replay.executions import Look, Timing
 from replay.judging.gates import Status, Verdicts, one_campaign
 from replay.measurements import ProblemMeasurements
-from replay.runs import Look, Timing
 
 
 @dataclass(frozen=True, slots=True, eq=False)

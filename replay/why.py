@@ -137,7 +137,7 @@ def _case(m: ProblemMeasurements, criterion: Criterion, row: int) -> _Case:
 def _far(court: Court, mine: Readings, criterion: Criterion) -> int:
     """A duration in ns that no longer one can differ from, as far as one is looked for."""
     factor = Fraction(criterion.limit_factor)
-    pools = [(field.pool, Fraction(1)) for field in court.fields.values()] + [(court.rules.limiting, factor)]
+    pools = [(one.pool, Fraction(1)) for one in court.pools.values()] + [(court.rules.limiting, factor)]
     spans = [(int(end[end < KILLED].max(initial=0)), scale) for pool, scale in pools for end in (pool.lo, pool.hi)]
     ends = [int(longest // 2 * scale) + 1 for longest, scale in spans]
     ends += [NS_PER_MS * limit for limit in (criterion.timeout_ms, criterion.limit_ms) if limit is not None]
@@ -218,13 +218,13 @@ def _points(case: _Case, verdicts: Verdicts, row: int) -> float | None:
         return None
     if criterion.reading == "score":
         return 100 * float(Fraction(int(verdicts.q_lo[row]), int(verdicts.q_den[row])) - criterion.threshold)
-    (field,) = case.court.fields.values()
+    (among,) = case.court.pools.values()
     k = verdicts.k_lo[row][verdicts.k_lo[row] >= 0]
     certain = np.array_equal(k, verdicts.k_hi[row][verdicts.k_hi[row] >= 0])
-    own, plain = field.own, criterion.statistic == criterion.percentile == "mean"
+    own, plain = among.own, criterion.statistic == criterion.percentile == "mean"
     if own is None or not certain or not plain:
         return None
-    others = field.pool.column(field.pool.duplicate) != own.columns[0]
+    others = among.pool.column(among.pool.duplicate) != own.columns[0]
     scores, highest = (np.sort(end[0][others, 0] / end[1][others, 0]) for end in (own.low, own.high))
     if not np.array_equal(scores, highest):
         return None

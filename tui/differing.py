@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
+from replay.executions import Neighbour, Timing
 from replay.flips import Change, Judgement
-from replay.runs import Neighbour, Timing
 from tui.amounts import amount, span
 from tui.output import plain
 from tui.telling import word

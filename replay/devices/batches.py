@@ -16,7 +16,7 @@ from replay.devices.tasks import Padded, Task
 from replay.errors import ReplayError
 from replay.judging.court import Court, patterns, weigh
 from replay.judging.gates import Verdicts, decide, judge
-from replay.judging.quality import Field, Ranks, field
+from replay.judging.quality import Pooled, Ranks, pooled
 from replay.judging.ranks import Order, Pool
 from replay.judging.trials import Rules, Tried, make_rules, reference_pool, try_runs
 from replay.measurements import Bools, Ints, ProblemMeasurements, read
@@ -86,14 +86,14 @@ class _Case:
         nobody, criterion = np.zeros(0, dtype=np.int64), self.rules.criterion
         kinds = [lacks for lacks, _ in patterns(self.tried.lacking)]
         return Court(
-            self.rules, {lacks.tobytes(): field(pool.on(~lacks), nobody, criterion, own=False) for lacks in kinds}
+            self.rules, {lacks.tobytes(): pooled(pool.on(~lacks), nobody, criterion, own=False) for lacks in kinds}
         )
 
     def tasks(self, court: Court) -> Iterator[Task]:
         """The programs beside each pool, in the order in which they are weighed."""
         for lacks, rows in patterns(self.tried.lacking):
             cells = np.ix_(rows, ~lacks)
-            pool = court.fields[lacks.tobytes()].pool
+            pool = court.pools[lacks.tobytes()].pool
             yield Task(pool, self.tried.lo[cells], self.tried.hi[cells], self.m.duplicate[rows])
 
     def scored_on_host(self, device: Device) -> Court:
@@ -101,11 +101,11 @@ class _Case:
         known = reference_pool(self.tried, self.m)
         pool = _DevicePool(known.lo, known.hi, known.duplicate, device)
         own = self.rules.criterion.reading == "leaderboard"
-        fields = {}
+        pools = {}
         for lacks, rows in patterns(self.tried.lacking):
             columns = pool.column(self.m.duplicate[rows])
-            fields[lacks.tobytes()] = field(pool.on(~lacks), columns, self.rules.criterion, own=own)
-        return Court(self.rules, fields)
+            pools[lacks.tobytes()] = pooled(pool.on(~lacks), columns, self.rules.criterion, own=own)
+        return Court(self.rules, pools)
 
     def decide(self, court: Court, found: Iterator[Ranks] | None = None) -> Verdicts:
         """The verdicts, from ranks that were found on a device in the order of `tasks`, or that the court can count."""
@@ -113,7 +113,7 @@ class _Case:
         if found is None:
             return decide(m, self.rules.criterion, weigh(court, self.tried, m.duplicate, interface=m.interface))
 
-        def rank(among: Field, lo: Ints, hi: Ints, column: Ints) -> Ranks:
+        def rank(among: Pooled, lo: Ints, hi: Ints, column: Ints) -> Ranks:
             return next(found)
 
         return decide(m, self.rules.criterion, weigh(court, self.tried, m.duplicate, interface=m.interface, rank=rank))

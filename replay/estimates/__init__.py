@@ -19,9 +19,9 @@ from replay.estimates.intervals import (
 from replay.estimates.multiple import adjusted, many_comparisons
 from replay.estimates.noise import SameCode, SlowShare, between_campaigns, between_halves, slower_than_all
 from replay.estimates.passes import Estimate, estimate, estimate_statuses
-from replay.estimates.runs import difference_over_runs, over_runs, run_values
 from replay.estimates.tables import Difference, PassEstimate, difference, gain_interval, pass_estimate, relative_gain
 from replay.estimates.tiers import TIERS, by_field, by_terciles, members, token_count
+from replay.estimates.trainings import difference_over_runs, over_runs, run_values
 from replay.estimates.warnings import beyond, cap_warning, resolution_warning
 from replay.estimates.wins import READINGS, WinRate, speeds, win_rate
 

@@ -21,7 +21,7 @@ from replay.estimates.intervals import (
     p_value,
     two_stage,
 )
-from replay.estimates.runs import difference_over_runs, over_runs, run_values
+from replay.estimates.trainings import difference_over_runs, over_runs, run_values
 from replay.measurements import Floats
 
 

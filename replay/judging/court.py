@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.judging.quality import Field, Ranks, field, ranks
+from replay.judging.quality import Pooled, Ranks, pooled, ranks
 from replay.judging.trials import Rules, Tried, make_rules, reference_pool, try_runs
 from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements, read
 
@@ -24,7 +24,7 @@ class Court:
     """All that judges runs of one problem: its rules, and what programs are ranked among, by the tests they lack."""
 
     rules: Rules
-    fields: Mapping[bytes, Field]
+    pools: Mapping[bytes, Pooled]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +61,10 @@ def convene(rules: Rules, tried: Tried, m: ProblemMeasurements, *, judged: Ints)
     pool = reference_pool(tried, m)
     column, lacking = pool.column(m.duplicate[judged]), tried.lacking[judged]
     own = rules.criterion.reading == "leaderboard"
-    fields = {}
+    pools = {}
     for pattern, alike in patterns(lacking):
-        fields[pattern.tobytes()] = field(pool.on(~pattern), column[alike], rules.criterion, own=own)
-    return Court(rules, fields)
+        pools[pattern.tobytes()] = pooled(pool.on(~pattern), column[alike], rules.criterion, own=own)
+    return Court(rules, pools)
 
 
 def weigh(
@@ -73,7 +73,7 @@ def weigh(
     duplicate: Ints,
     *,
     interface: Bytes | None = None,
-    rank: Callable[[Field, Ints, Ints, Ints], Ranks] = ranks,
+    rank: Callable[[Pooled, Ints, Ints, Ints], Ranks] = ranks,
 ) -> Weighed:
     """Everything decided of M programs but the threshold; programs and the tests they lack were known to the court.
 
@@ -83,7 +83,7 @@ def weigh(
     k_lo, k_hi = (np.full(tests, -1, dtype=np.int64) for _ in range(2))
     size, q_lo, q_hi, q_den = (np.zeros(len(duplicate), dtype=np.int64) for _ in range(4))
     for pattern, rows in patterns(tried.lacking):
-        among = court.fields[pattern.tobytes()]
+        among = court.pools[pattern.tobytes()]
         cells: Any = np.ix_(rows, ~pattern) if pattern.any() or len(rows) < len(duplicate) else slice(None)
         found = rank(among, tried.lo[cells], tried.hi[cells], among.pool.column(duplicate[rows]))
         k_lo[cells], k_hi[cells], size[rows] = found.k_lo, found.k_hi, found.pool_size

@@ -31,7 +31,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class Pooled:
     """What programs are ranked among: the pool on the optimization tests, and its own scores where they are asked."""
 
     pool: Pool
@@ -51,10 +51,10 @@ class Ranks:
     q_den: Ints  # [M] 0 where no pool or no optimization test is left
 
 
-def field(pool: Pool, columns: Ints, criterion: Criterion, *, own: bool) -> Field:
-    """The field for programs of some groups; the references' own scores cost most and are made where asked."""
+def pooled(pool: Pool, columns: Ints, criterion: Criterion, *, own: bool) -> Pooled:
+    """The pool as programs of some groups are ranked among it; its own scores cost most and are made where asked."""
     scored = own and pool.lo.shape[1] > 0
-    return Field(pool, criterion, own_scores(pool, np.unique(columns), criterion) if scored else None)
+    return Pooled(pool, criterion, own_scores(pool, np.unique(columns), criterion) if scored else None)
 
 
 def own_scores(pool: Pool, columns: Ints, criterion: Criterion) -> Own:
@@ -123,32 +123,32 @@ def _pairs(mine: Ints, theirs: Ints, weights: tuple[int, int]) -> Ints:
     return found
 
 
-def ranks(field: Field, lo: Ints, hi: Ints, column: Ints) -> Ranks:
+def ranks(peers: Pooled, lo: Ints, hi: Ints, column: Ints) -> Ranks:
     """Ranks and quality of programs from their spans [M, T'] and their groups [M]."""
-    pool, kind = field.pool, field.criterion.percentile
+    pool, kind = peers.pool, peers.criterion.percentile
     sides = against(pool, lo, hi, rows=np.arange(len(lo)), groups=[column])
     size = pool.sizes(column)
     k_lo, k_hi = (percentile(side.less, side.upto, kind) * (size > 0)[:, None] for side in sides)
-    if not lo.shape[1] or not field.criterion.needs_pool:
+    if not lo.shape[1] or not peers.criterion.needs_pool:
         nothing = np.zeros(len(lo), dtype=np.int64)
         return Ranks(k_lo, k_hi, size, nothing, nothing, nothing)
-    low, high = score(field.criterion.statistic, sides, kind)
-    if field.criterion.reading == "score":
+    low, high = score(peers.criterion.statistic, sides, kind)
+    if peers.criterion.reading == "score":
         return Ranks(k_lo, k_hi, size, low[0] * (size > 0), high[0] * (size > 0), low[1] * (size > 0))
-    q_lo, q_hi = (q * (size > 0) for q in _standing(field, low, high, column))
+    q_lo, q_hi = (q * (size > 0) for q in _standing(peers, low, high, column))
     return Ranks(k_lo, k_hi, size, q_lo, q_hi, 2 * size)
 
 
-def _standing(field: Field, low: Score, high: Score, column: Ints) -> tuple[Ints, Ints]:
+def _standing(peers: Pooled, low: Score, high: Score, column: Ints) -> tuple[Ints, Ints]:
     """The integer rank over 2n of each program's score among the own scores of the references that rank it [M]."""
-    own = field.own
+    own = peers.own
     if own is None:
         raise AssertionError("own scores were not made")
-    group, kind = field.pool.column(field.pool.duplicate), field.criterion.percentile
+    group, kind = peers.pool.column(peers.pool.duplicate), peers.criterion.percentile
 
     def rank(mine: Score, theirs: Score) -> Ints:
         found = np.empty(len(column), dtype=np.int64)
-        outside = column == len(field.pool.names)
+        outside = column == len(peers.pool.names)
         for rows in (np.flatnonzero(outside), np.flatnonzero(~outside)):
             if not rows.size:
                 continue

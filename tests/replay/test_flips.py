@@ -10,11 +10,11 @@ from replay_builders import MS, make_tests, measured, problems
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
+from replay.executions import Neighbour
 from replay.flips import Change, Judgement, tally, turned
 from replay.judging.gates import Status, flips, judge
 from replay.judging.reasons import kind_of
 from replay.measurements import Outcome
-from replay.runs import Neighbour
 
 POOL = [[10, 10], [20, 20], [30, 30], [40, 40]]
 
