@@ -1,17 +1,27 @@
-"""The table of a criterion's fields: meaning, allowed values, default, and how a value is brought to its one form.
+"""The table of a criterion's fields: meaning, allowed values and default; `values` brings a value to its one form.
 
 Parsing, hashing, the flags of the commands and the docs page all read it. What several fields say together is checked
 in `criteria`. A default never changes: hashes leave it out.
 """
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from collections.abc import Mapping
 
-LARGEST = 10**9
-"""Largest whole number in a criterion: a limit of eleven days, far from any overflow in ns."""
+from replay.values import (
+    COUNT,
+    MS,
+    PERCENT,
+    SHARE,
+    Field,
+    buckets,
+    choice,
+    factor,
+    field,
+    optional,
+    percent,
+    share,
+    whole,
+)
+from replay.values import FieldDoc as FieldDoc
 
 OF_PERCENTILES = ("mean", "median", "trimmed-mean", "clipped-mean", "worst", "p90", "weighted-mean")
 OF_TIMES = (
@@ -29,111 +39,27 @@ OF_TIMES = (
 """The seventeen statistics: the first seven join per-test percentiles, these ten durations."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldDoc:
-    """One field of a criterion as a docs page shows it."""
-
-    name: str
-    meaning: str
-    allowed: str
-    default: str | int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field with the function that brings a value to its one form; it raises ValueError on a wrong value."""
-
-    doc: FieldDoc
-    parse: Callable[[Any], Any]
-
-
-def _decimal(value: Any, low: str, high: str, *, open_: bool = True) -> str:
-    """A number as its shortest decimal text, read through the value's own text so that 12.5 is 25/2."""
-    text = str(value)
-    if isinstance(value, bool) or not re.fullmatch(r"\d{1,4}(\.\d{1,9})?", text):
-        raise ValueError
-    number = Fraction(text)
-    if number > Fraction(high) or number < Fraction(low) or (open_ and number == Fraction(low)):
-        raise ValueError
-    whole, _, rest = text.partition(".")
-    return f"{int(whole)}.{rest.rstrip('0')}".rstrip(".")
-
-
-def _percent(value: Any) -> str:
-    return _decimal(value, "0", "100")
-
-
-def _factor(value: Any) -> str:
-    return _decimal(value, "0", "1000")
-
-
-def _share(value: Any) -> str:
-    return _decimal(value, "0", "1", open_=False)
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST:
-        raise ValueError
-    return value
-
-
-def _buckets(value: Any) -> int:
-    if not 2 <= _whole(value) <= 1000:
-        raise ValueError
-    return _whole(value)
-
-
-def _or_none(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else parse(value)
-
-
-_PERCENT = "a decimal number, 0 < {} <= 100, at most nine decimals"
-_MS = "a whole number of ms, 1 to 1000000000"
-_SHARE = "a decimal number, 0 <= {} <= 1, at most nine decimals"
-_COUNT = "a whole number, 1 to 1000000000"
-
-
-def _field(name: str, default: Any, parse: Callable[[Any], Any], allowed: str, meaning: str) -> Field:
-    return Field(FieldDoc(name, meaning, allowed, default), parse)
-
-
-def _optional(name: str, parse: Callable[[Any], Any], allowed: str, meaning: str) -> Field:
-    """A field that is absent by default."""
-    return _field(name, None, _or_none(parse), f"{allowed}, or absent", meaning)
-
-
-def _choice(name: str, words: tuple[str, ...], meaning: str) -> Field:
-    """A field of fixed words, the first of which is the default."""
-
-    def parse(value: Any) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise ValueError
-        return value
-
-    return _field(name, words[0], parse, " | ".join(words), meaning)
-
-
 _QUALITY = (
-    _field(
+    field(
         "tau",
         "100",
-        _percent,
-        _PERCENT.format("tau"),
+        percent,
+        PERCENT.format("tau"),
         "p_tau: a program passes when it is correct and its quality q is at most tau/100; at 100 this gate is open",
     ),
-    _choice(
+    choice(
         "reading",
         ("leaderboard", "score", "over-limit", "raw-duration", "zero"),
         "the quality q: `leaderboard` ranks the program's score among the references' own scores; `score` is the score"
         " itself, as a share of 100; `over-limit` is the share of tests that took longer than their limit;"
         " `raw-duration` the mean duration over 10 s, at most 1; `zero` asks nothing",
     ),
-    _choice(
+    choice(
         "statistic",
         (*OF_PERCENTILES, *OF_TIMES),
         "how a program's tests become one score: formulas and values are below",
     ),
-    _choice(
+    choice(
         "percentile",
         ("mean", "strict", "weak", "rank"),
         "the percentile rank among n references, of which L are faster and R faster or equal: `mean` 50 (L + R)/n,"
@@ -141,87 +67,87 @@ _QUALITY = (
     ),
 )
 _CORRECTNESS = (
-    _choice(
+    choice(
         "correctness",
         ("strict", "original"),
         "the tests that count for correctness: `strict` all, where an optimization test must show no wrong answer"
         " and no crash; `original` only the problem's original tests",
     ),
-    _choice(
+    choice(
         "interface",
         ("ignored", "required"),
         "whether correctness asks that the program kept the interface it was given; an interface that was not looked at"
         " is undecided",
     ),
-    _choice(
+    choice(
         "timeouts",
         ("fail", "tolerated"),
         "whether a timeout on a test that is only an optimization test, neither original nor added for correctness,"
         " fails correctness; a timeout on any other counted test always does",
     ),
-    _optional(
+    optional(
         "timeout_ms",
-        _whole,
-        _MS,
+        whole,
+        MS,
         "a tighter limit, judged on every test: a longer duration is a timeout, but still ranked as measured; a run"
         " killed below this limit is undecided",
     ),
 )
 _BEFORE = (
-    _choice(
+    choice(
         "keep",
         ("at_least", "at_most"),
         "the direction of the three filters: `at_least` keeps tests at or above their bound, so short tests go",
     ),
-    _optional(
+    optional(
         "keep_ms",
-        _whole,
-        _MS,
+        whole,
+        MS,
         "keeps the optimization tests whose mean duration over the references is at least (or at most) this",
     ),
-    _optional(
+    optional(
         "keep_chars",
-        _whole,
-        _COUNT,
+        whole,
+        COUNT,
         "keeps the optimization tests whose input and output together have at least (or at most) so many characters",
     ),
-    _optional(
+    optional(
         "keep_share",
-        _percent,
-        _PERCENT.format("keep_share"),
+        percent,
+        PERCENT.format("keep_share"),
         "keeps the slowest (or, with at_most, the fastest) so many percent of the optimization tests by mean duration"
         " over the references, rounded up to whole tests; tests equal to the last one kept stay too",
     ),
 )
 _DURING = (
-    _optional(
+    optional(
         "limit_ms",
-        _whole,
-        _MS,
+        whole,
+        MS,
         "a limit on every optimization test, and on no other",
     ),
-    _optional(
+    optional(
         "limit_quantile",
-        _percent,
-        _PERCENT.format("limit_quantile"),
+        percent,
+        PERCENT.format("limit_quantile"),
         "a limit on each optimization test: the duration of the reference that so many percent of the references do not"
         " exceed there, the program and its duplicates left out",
     ),
-    _optional(
+    optional(
         "limit_ranked",
-        _percent,
-        _PERCENT.format("limit_ranked"),
+        percent,
+        PERCENT.format("limit_ranked"),
         "a limit on each optimization test: the slowest duration there of the best so many percent of the references,"
         " ranked by their scores and rounded up to whole programs, ties kept, the program and its duplicates left out",
     ),
-    _field(
+    field(
         "limit_factor",
         "1",
-        _factor,
+        factor,
         "a decimal number, 0 < limit_factor <= 1000, at most nine decimals",
         "what limit_quantile and limit_ranked are multiplied with; of several limits the smallest counts",
     ),
-    _choice(
+    choice(
         "in_time",
         ("ignored", "required"),
         "whether the optimization gate also asks that every optimization test kept ends within its limit: the smallest"
@@ -229,36 +155,36 @@ _DURING = (
     ),
 )
 _MEASURE = (
-    _choice(
+    choice(
         "clock",
         ("wall", "cpu", "memory"),
         "what is ranked: wall time, processor time, or peak memory in place of a time",
     ),
-    _choice(
+    choice(
         "estimator",
         ("median", "min", "mean", "hodges-lehmann"),
         "how repetitions become one duration; rounded down to whole ns. `hodges-lehmann` is the median of the means of"
         " all pairs, each repetition paired with itself too",
     ),
-    _choice(
+    choice(
         "startup",
         ("keep", "subtract"),
         "whether the worker's start-up baseline (wall time) is subtracted from a wall time, down to 1 ns at least",
     ),
-    _choice(
+    choice(
         "calibration",
         ("none", "multiplicative", "affine", "affine-weighted", "theil-sen", "power"),
         "whether stored references of an earlier campaign join the pool, and by which kind of map: a fit on the"
         " references measured in both, made by `lap calibrate`; candidates are never mapped",
     ),
-    _field(
+    field(
         "min_references",
         1,
-        _whole,
-        _COUNT,
+        whole,
+        COUNT,
         "the smallest pool that can decide a quality, a filter or a limit; with a smaller one they are undecided",
     ),
-    _choice(
+    choice(
         "missing",
         ("undecided", "fail", "skip"),
         "what a test without any result does: `undecided` leaves open what depends on it; `fail` counts it as"
@@ -266,7 +192,7 @@ _MEASURE = (
     ),
 )
 _REWARD = (
-    _choice(
+    choice(
         "reward",
         (
             "collapsed-binary",
@@ -283,17 +209,15 @@ _REWARD = (
         " even groups, e for odd ones. The last three rank a wrong answer by its duration, the others as failed; under"
         " them a crash on an optimization test fails the gate g",
     ),
-    _choice(
+    choice(
         "shape",
         ("binary", "bucketed", "continuous", "split"),
         "the efficiency e in [-1, 1]: `binary` is the signed gate g~; `bucketed` 1 - 2 (max(ceil(q B), 1) - 1)/(B - 1);"
         " `continuous` 1 - 2 q; `split` s g~ + (1 - s)(1 - 2 q)",
     ),
-    _field("buckets", 10, _buckets, "a whole number, 2 to 1000", "B of the shape `bucketed`"),
-    _field(
-        "split", "0.5", _share, "a decimal number, 0 <= split <= 1, at most nine decimals", "s of the shape `split`"
-    ),
-    _field("weight", "0.5", _share, "a decimal number, 0 <= weight <= 1, at most nine decimals", "w of `additive`"),
+    field("buckets", 10, buckets, "a whole number, 2 to 1000", "B of the shape `bucketed`"),
+    field("split", "0.5", share, SHARE.format("split"), "s of the shape `split`"),
+    field("weight", "0.5", share, SHARE.format("weight"), "w of `additive`"),
 )
 
 GROUPS: Mapping[str, tuple[Field, ...]] = {

@@ -134,7 +134,10 @@ def rank_all(
     asked: Array,
     found: Array,
 ) -> None:
-    """Fills the quality of every program among the references [n] that lie at spans [2, n, T']."""
+    """Fills the quality of every program among the references [n] that lie at spans [2, n, T'].
+
+    Nine arguments, for the reason that `weighing` gives: an object would be taken apart at every call.
+    """
     count, alone, leaderboard = len(tests), asked[UPTO_WEIGHT], asked[LEADERBOARD] == 1
     theirs = np.minimum(spans, FAILED_REFERENCE)  # a failed reference ranks before a failed program
     rising = _rising(theirs)
