@@ -189,6 +189,7 @@ def _rewards() -> Iterable[tuple[str, Criterion]]:
     """The paper's other rewards, over the environment 'leaderboard'."""
     yield "raw-duration", Criterion(reading="raw-duration", reward="collapsed", shape="continuous")
     yield "leaderboard", Criterion(reward="two-gate", shape="bucketed")
+    yield "split", Criterion(tau="30", reward="collapsed", shape="split")
     yield "optimization-only", Criterion(tau="30", reward="optimization-only")
     yield "additive", Criterion(tau="30", reward="additive")
     yield "multitask", Criterion(tau="30", reward="multitask")

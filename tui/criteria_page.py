@@ -28,6 +28,7 @@ SAYS = {
     "per-test-top": "Everything is run, then ranked: q is the mean of the per-test percentiles.",
     "raw-duration": "-1 when wrong, else the mean duration on the scale of 10 s: the naive reward that hardly teaches.",
     "leaderboard": "-1 when wrong, else by tenths of the leaderboard from 1 down to 0.",
+    "split": "-1 when wrong, else one half from the gate at the fastest 30%, and the other from 1 - 2 q.",
     "optimization-only": "Speed alone, right or wrong: a policy learns to be fast and wrong.",
     "additive": "Half for being right, half for being among the fastest 30%: fast and wrong still earns.",
     "multitask": "Groups of rollouts alternate: an even one is paid for being right, an odd one for being fast."

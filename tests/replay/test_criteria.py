@@ -132,6 +132,7 @@ PINNED = {
     "per-test-top-30": "7702a6dcfe79",
     "raw-duration": "36afdca583b6",
     "leaderboard": "d703330ffa6a",
+    "split": "240fb5810a48",
     "optimization-only": "3b685fac5ae4",
     "additive": "fc5b66b941df",
     "multitask": "de13ad2c59ff",

@@ -100,6 +100,12 @@ def test_raw_duration_by_hand():
     assert values[5:] == pytest.approx([0.873, 1 - 2 * 1615 / 30_000, -1, -1, -1])
 
 
+def test_split_by_hand():
+    """One half from the gate at 30%, one from 1 - 2 q: fast is q = 0 and passes, mixed 2/5 and does not."""
+    found = judge(example(), PRESETS["split"])
+    assert reward(found, PRESETS["split"])[5:] == pytest.approx([1, -0.5 + 0.5 * 0.2, -1, -1, -1])
+
+
 def test_a_wrong_answer_is_paid_for_its_speed_where_the_family_says_so():
     """`wrong` took 12 ms on each test: last on o2 under the others, the fastest of all under optimization only."""
     row = example().row("wrong")
