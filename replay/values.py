@@ -34,7 +34,7 @@ class Field:
 def _decimal(value: Any, low: str, high: str, *, open_: bool = True) -> str:
     """A number as its shortest decimal text, read through the value's own text so that 12.5 is 25/2."""
     text = str(value)
-    if isinstance(value, bool) or not re.fullmatch(r"\d{1,4}(\.\d{1,9})?", text):
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,4}([.][0-9]{1,9})?", text):
         raise ValueError
     number = Fraction(text)
     if number > Fraction(high) or number < Fraction(low) or (open_ and number == Fraction(low)):

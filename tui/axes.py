@@ -13,7 +13,7 @@ from ledger.errors import UserError
 T = TypeVar("T")
 MOST_VALUES = 1000
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-NUMBER = r"[+-]?\d{1,9}(?:\.\d{1,9})?"
+NUMBER = r"[+-]?[0-9]{1,9}(?:[.][0-9]{1,9})?"
 UNCHANGED = "none"
 
 

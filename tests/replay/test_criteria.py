@@ -74,6 +74,7 @@ def test_the_canonical_form_reads_back():
         ({"tau": "100.1"}, ["'tau'", "100.1"]),
         ({"tau": True}, ["'tau'", "True"]),
         ({"tau": "nan"}, ["'tau'", "nan"]),
+        ({"tau": "12.\u0665"}, ["'tau'", "12.\u0665"]),  # a decimal digit, but not one of ours: a second hash for 12.5
         ({"reading": "score "}, ["'reading'", "'score '", "leaderboard | score"]),
         ({"clock": 1}, ["'clock'", "wall | cpu"]),
         ({"timeout_ms": 0.5}, ["'timeout_ms'", "0.5"]),
