@@ -189,9 +189,11 @@ def check(points: list[Point], problems: list[ProblemMeasurements]) -> None:
         by, timeout, tau = draw.choice(AXES.scales), draw.choice(AXES.timeouts_ns), draw.choice(AXES.taus)
         asked = at(CRITERION, timeout, tau)
         pooled = [scaled(m, CRITERION, by) for m in problems]
-        single = {e.maker: 100 * e.value for e in estimate([judge(m, asked, hold=False) for m in pooled], pooled, 1)}
+        estimates = estimate([judge(m, asked, hold=False) for m in pooled], pooled, 1)
+        single = {e.maker: [100 * part for part in (e.value, e.upper_bound, *(e.interval or ()))] for e in estimates}
         place = (by.alpha, by.beta_ns, timeout, tau)
-        found = {p.maker: p.p_tau for p in points if (p.alpha, p.beta_ns, p.timeout_ns, p.tau) == place}
+        mine = [p for p in points if (p.alpha, p.beta_ns, p.timeout_ns, p.tau) == place]
+        found = {p.maker: [p.p_tau, p.at_most, *(p.interval or ())] for p in mine}
         if found != single:
             raise SystemExit(f"the sweep differs from its single replay at {place}")
 

@@ -12,18 +12,20 @@ from ledger.events import FACTS, CriterionDeclared, Event, RewardAssigned
 from ledger.questions import Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer, partition_of
+from replay.cautions import asks_for_limits, cautions
 from replay.criteria import Criterion
-from replay.shell import Snapshot, load, rewards
+from replay.shell import Calibration, Snapshot, load, prepared, rewards
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """What one pass did: rewards appended, rewards already held, candidates still open or undecided, and its cut."""
+    """What one pass did: rewards appended, rewards held already, candidates still open or undecided, and its cut."""
 
     new: tuple[RewardAssigned, ...]
     held: int
     waiting: int
     cut: str
+    warnings: tuple[str, ...] = ()  # what to be wary of in these rewards, each a sentence
 
 
 def assign(
@@ -49,6 +51,7 @@ def assign(
         snapshot = load(questions, campaign)
         calibration = find_calibration(questions, snapshot.name, criterion, source=source)
         derived, waiting = rewards(_within(snapshot, partitions), criterion, calibration)
+        warnings = _warnings(snapshot, name, criterion, calibration)
         held = {row["reward_id"] for row in questions.rows("SELECT reward_id FROM reward")} | set(told)
         declared = {row["criterion_hash"] for row in questions.rows("SELECT criterion_hash FROM criterion")}
     finally:
@@ -59,7 +62,13 @@ def assign(
         producer.append([declaration(criterion, name)])
         reached("reward.declared")
     producer.append(events)
-    return Assigned(new, len(derived) - len(new), waiting, snapshot.cut)
+    return Assigned(new, len(derived) - len(new), waiting, snapshot.cut, warnings)
+
+
+def _warnings(snapshot: Snapshot, name: str, criterion: Criterion, calibration: Calibration | None) -> tuple[str, ...]:
+    asked = asks_for_limits(criterion)
+    problems = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems] if asked else []
+    return cautions(problems, {name: criterion}, None if calibration is None else calibration.fit)
 
 
 def _within(snapshot: Snapshot, partitions: Collection[int] | None) -> Snapshot:

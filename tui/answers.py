@@ -6,22 +6,14 @@ The one place where the commands judge. What is told of an answer is made in `te
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ledger.questions import Questions
-from replay.calibration import outside_warning
+from replay.cautions import cautions
 from replay.criteria import Criterion
-from replay.estimates import (
-    Estimate,
-    Interval,
-    analytic_interval,
-    cap_warning,
-    count,
-    estimate,
-    resolution_warning,
-)
+from replay.estimates import Estimate, estimate, resolution_warning
 from replay.flips import Judgement
 from replay.judging.gates import Status, Verdicts, share_within
 from replay.judging.reasons import kind_of
@@ -29,9 +21,6 @@ from replay.measurements import Bools, Outcome, ProblemMeasurements
 from replay.shell import Calibration, Snapshot, prepared
 from tui.engines import NUMPY, How, judged
 from tui.output import progress
-
-Sampling: TypeAlias = tuple[Interval | None, str]
-"""The 95% interval over problems, None with fewer than two, and whether it is `t` or `wilson`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,14 +33,12 @@ class Answer:
     measured: Sequence[ProblemMeasurements]
     verdicts: Sequence[Verdicts]
     estimates: Sequence[Estimate]
-    intervals: Sequence[Sampling]  # of each estimate
     warnings: Sequence[str]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The table: each estimate with its sampling interval and the method that gave it."""
-        pairs = zip(self.estimates, self.intervals, strict=True)
-        return [asdict(one) | {"interval": interval, "method": method} for one, (interval, method) in pairs]
+        """The table: each estimate with its bound, its sampling interval and the method that gave it."""
+        return [asdict(one) for one in self.estimates]
 
     @property
     def judgement(self) -> Judgement:
@@ -92,18 +79,15 @@ def ask(
     calibration = find_calibration(questions, snapshot.name, criterion, source=asking.source)
     measured, verdicts = weigh(snapshot, criterion, calibration, how=asking.how)
     sizes = np.concatenate([v.pool_size[v.candidate] for v in verdicts])
-    warnings = [resolution_warning(sizes, criterion), cap_warning(verdicts, measured, criterion)]
-    warnings += [outside_warning(calibration.fit)] if calibration else []
-    estimates = estimate(verdicts, measured, asking.k)
-    rates = [count(verdicts, measured, one.maker).rates(asking.k) for one in estimates]
+    fit = None if calibration is None else calibration.fit
+    warnings = [resolution_warning(sizes, criterion), *cautions(measured, {name: criterion}, fit)]
     return Answer(
         name=name,
         criterion=criterion,
         calibration=calibration,
         measured=measured,
         verdicts=verdicts,
-        estimates=estimates,
-        intervals=[analytic_interval(values) for values in rates],
+        estimates=estimate(verdicts, measured, asking.k),
         warnings=[warning for warning in warnings if warning],
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay.calibration import outside_warning
+from replay.cautions import cautions
 from replay.estimates import (
     READINGS,
     BestOf,
@@ -24,7 +24,6 @@ from replay.estimates import (
     best_curve,
     between_campaigns,
     between_halves,
-    cap_warning,
     count,
     difference,
     efficiencies,
@@ -224,9 +223,8 @@ def _warnings(sides: Sides, asked: Asked, comparisons: int) -> tuple[str, ...]:
         judged = side.judged
         sizes = _pool_sizes(side)
         found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
-        found.append(cap_warning(judged.verdicts, judged.measured, judged.criterion))
-    if sides.calibration is not None:
-        found.append(outside_warning(sides.calibration.fit))
+        fit = None if sides.calibration is None else sides.calibration.fit
+        found += cautions(judged.measured, {side.word: judged.criterion}, fit)
     if not sides.one_campaign:
         found.append("win rates are left out: durations of programs are never mapped from one campaign into another")
     return tuple(dict.fromkeys(one for one in found if one))

@@ -1,16 +1,88 @@
-"""What the commands that ask many questions share: one campaign read once, and the criteria that are asked of it."""
+"""What the commands that ask many questions share: their options, one campaign read once, and its criteria."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from ledger.errors import UserError
+from replay.cautions import cautions
 from replay.criteria import Criterion
 from replay.measurements import ProblemMeasurements
 from tui.criteria import read_criterion
+from tui.output import at_option, campaign_option, from_option, json_option, ledger_option
+from tui.pictures import endings, out_option
+from tui.session import asking
+from tui.settings import read_settings
 
 if TYPE_CHECKING:
     from ledger.questions import Questions
+    from replay.calibration import Fit
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Where a study reads, and what it writes beside its table."""
+
+    paths: tuple[Path, ...]
+    campaign: str | None
+    ledger: str | None
+    at: str | None
+    as_json: bool
+    source: str | None = None
+
+    @contextmanager
+    def asking(self) -> "Iterator[Questions]":
+        """Questions to the ledger at the cut that is asked for."""
+        with asking(read_settings(ledger=self.ledger).location, self.at) as questions:
+            yield questions
+
+    def measured(self, questions: "Questions", criterion: Criterion) -> "Measured":
+        """The campaign as the criterion asks for it; UserError where its calibration is not stored."""
+        return measured(questions, self.campaign, criterion, self.source)
+
+
+def study_options(*, calibrated: bool) -> Callable[[Command], Command]:
+    """Adds --out, --campaign, --ledger, --at and --json, and --from where a calibration may be asked for.
+
+    They reach the command together as `study`. What --out names is looked at before anything is read.
+    """
+    options = [out_option, campaign_option, ledger_option, at_option, json_option]
+    options = [from_option, *options] if calibrated else options
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def asked(*args: Any, outs: tuple[str, ...], **rest: Any) -> Any:
+            words = {name: rest.pop(name) for name in ("campaign", "ledger", "at", "as_json")}
+            source = rest.pop("source", None)
+            return function(*args, study=Study(tuple(endings(outs)), **words, source=source), **rest)
+
+        for option in reversed(options):
+            asked = option(asked)
+        return asked
+
+    return decorate
+
+
+def tau_option(default: str) -> Callable[[Command], Command]:
+    """Adds --tau, a list of percents."""
+    return click.option("--tau", default=default, metavar="LIST", help=f"Percents.  [default: {default}]")
+
+
+def scale_options(alpha: tuple[str, str], beta: tuple[str, str]) -> Callable[[Command], Command]:
+    """Adds --alpha and --beta, which scale the references; each with its default and its help."""
+
+    def decorate(function: Command) -> Command:
+        function = click.option("--beta", default=beta[0], metavar="LIST", help=beta[1])(function)
+        return click.option("--alpha", default=alpha[0], metavar="LIST", help=alpha[1])(function)
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +93,7 @@ class Measured:
     cut: str
     problems: Sequence[ProblemMeasurements]
     calibration: str  # its id; empty without one
+    fit: "Fit | None" = None  # the map of that calibration
 
     @property
     def makers(self) -> list[str]:
@@ -33,6 +106,10 @@ class Measured:
         count = len(self.problems)
         return f"campaign {self.campaign}: {count} {'problem' if count == 1 else 'problems'}"
 
+    def warnings(self, criteria: Mapping[str, Criterion]) -> tuple[str, ...]:
+        """What to be wary of under some criteria, by name: see `cautions`."""
+        return cautions(self.problems, criteria, self.fit)
+
 
 def measured(questions: "Questions", campaign: str | None, criterion: Criterion, source: str | None = None) -> Measured:
     """The measurements for a criterion, its pool calibrated where it asks so; UserError where that is not stored."""
@@ -40,9 +117,10 @@ def measured(questions: "Questions", campaign: str | None, criterion: Criterion,
     from replay.shell import load, prepared
 
     snapshot = load(questions, campaign)
-    calibration = find_calibration(questions, snapshot.name, criterion, source=source)
-    problems = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems]
-    return Measured(snapshot.name, snapshot.cut, problems, calibration.calibration_id if calibration else "")
+    found = find_calibration(questions, snapshot.name, criterion, source=source)
+    problems = [prepared(snapshot, m, criterion, found) for m in snapshot.problems]
+    through = ("", None) if found is None else (found.calibration_id, found.fit)
+    return Measured(snapshot.name, snapshot.cut, problems, *through)
 
 
 def named_criteria(words: Sequence[str], default: Sequence[tuple[str, Criterion]]) -> dict[str, Criterion]:
@@ -57,6 +135,17 @@ def named_criteria(words: Sequence[str], default: Sequence[tuple[str, Criterion]
         if criterion.calibration != "none":
             raise UserError(f"--criterion {name}: it asks for a calibration; use `lap replay` or `lap sweep` for it")
     return found
+
+
+def about(found: Measured, name: str, criterion: Criterion) -> dict[str, Any]:
+    """What JSON says first of a study of one criterion."""
+    return {
+        "cut": found.cut,
+        "campaign": found.campaign,
+        "criterion": name,
+        "hash": criterion.hash,
+        "calibration": found.calibration or None,
+    }
 
 
 def small_print(found: Measured, criteria: Sequence[tuple[str, Criterion]], more: str = "") -> str:

@@ -6,7 +6,7 @@ Every output names the cut it was computed at. Text from programs and packages i
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ at_option = click.option(
     "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+from_option = click.option(
+    "--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from."
+)
 campaign_option = click.option("--campaign", default=None, metavar="ID", help="[default: the only one, else `main`]")
 
 
@@ -92,6 +95,12 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut:
 def say(message: str) -> None:
     """One line of talk on stderr."""
     click.echo(message, err=True)
+
+
+def tell(warnings: Iterable[str]) -> None:
+    """Says each warning on stderr."""
+    for warning in warnings:
+        say(f"warning: {warning}")
 
 
 def _word(value: object) -> str:

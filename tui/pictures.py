@@ -48,6 +48,18 @@ def endings(outs: Sequence[str]) -> list[Path]:
     return paths
 
 
+def flat(row: Mapping[str, Any], **pairs: tuple[str, str]) -> dict[str, Any]:
+    """The row with each of these columns, a pair of numbers or None, in two places; nan for none."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in pairs:
+            low, high = (math.nan, math.nan) if value is None else value
+            found |= dict(zip(pairs[name], (low, high), strict=True))
+        else:
+            found[name] = value
+    return found
+
+
 def save(paths: Sequence[Path], rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> None:
     """Writes each file in the format of its ending, and says so; `about` goes into each row, and Parquet's metadata.
 
@@ -71,9 +83,14 @@ def _known(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _names(rows: Rows) -> list[str]:
+    """The columns of all rows, in the order in which they come; a row leaves those empty that it lacks."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
 def _csv(rows: Rows) -> bytes:
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
+    writer = csv.DictWriter(out, _names(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _known(value) for name, value in row.items()} for row in rows)
     return out.getvalue().encode()
@@ -83,7 +100,7 @@ def _parquet(rows: Rows, about: Mapping[str, str]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    columns = {name: [row.get(name) for row in rows] for name in _names(rows)}
     table = pa.table({name: _column(values) for name, values in columns.items()})
     stated = {f"lap.{name}": value for name, value in about.items()}
     out = io.BytesIO()

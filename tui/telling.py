@@ -11,13 +11,15 @@ from typing import Any
 import click
 import numpy as np
 
-from replay.estimates import Estimate, beyond
+from replay.cautions import killed_before
+from replay.estimates import Estimate
 from replay.flips import Change, tally
 from replay.judging.gates import Status, Verdicts, share_within
 from replay.shell import Snapshot
 from tui.amounts import unit_of
-from tui.answers import Answer, Sampling, kept, missing, undecided, within
-from tui.output import print_table, say
+from tui.answers import Answer, kept, missing, undecided, within
+from tui.intervals import of_shares
+from tui.output import print_table, tell
 
 COLUMNS = (
     "criterion",
@@ -36,22 +38,17 @@ COLUMNS = (
 
 def show(answers: Sequence[Answer], snapshot: Snapshot) -> None:
     """Prints the estimates, what each criterion stands on, and what it left open."""
-    rows = [_row(answer, *one) for answer in answers for one in zip(answer.estimates, answer.intervals, strict=True)]
+    rows = [_row(answer, one) for answer in answers for one in answer.estimates]
     columns = [name.format(k=answers[0].estimates[0].k) for name in COLUMNS]
     print_table(columns, rows, title=f"campaign {snapshot.name}", cut=snapshot.cut)
     for answer in answers:
         click.echo(f"{answer.name}: criterion {answer.criterion.hash[:12]}{_stands_on(answer)}")
     _show_within(answers)
     _show_undecided(answers)
-    for warning in dict.fromkeys(warning for answer in answers for warning in answer.warnings):
-        say(f"warning: {warning}")
+    tell(dict.fromkeys(warning for answer in answers for warning in answer.warnings))
 
 
-def _row(answer: Answer, one: Estimate, sampling: Sampling) -> tuple[object, ...]:
-    ends, method = sampling
-    interval = "-" if ends is None else f"{100 * ends[0]:.1f} .. {100 * ends[1]:.1f}"
-    if ends is not None and method != "t":
-        interval += f" ({method})"
+def _row(answer: Answer, one: Estimate) -> tuple[object, ...]:
     sizes = sorted({one.references_min, one.references_max})
     return (
         answer.name,
@@ -63,7 +60,7 @@ def _row(answer: Answer, one: Estimate, sampling: Sampling) -> tuple[object, ...
         missing(answer.measured),
         one.undecided,
         "-" if math.isnan(one.value) else f"{100 * one.value:.1f}",
-        interval,
+        of_shares(one.interval, one.method),
         f"{100 * one.upper_bound:.1f}" if one.undecided else "-",
     )
 
@@ -139,7 +136,7 @@ def tally_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
 
 
 def _criterion(answer: Answer) -> dict[str, Any]:
-    runs, programs = beyond(answer.verdicts)
+    runs, programs = killed_before(answer.measured, answer.criterion)
     calibration = answer.calibration
     return {
         "name": answer.name,

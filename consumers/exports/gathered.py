@@ -11,7 +11,7 @@ from consumers.calibrator import find_calibration
 from ledger.errors import UserError
 from ledger.questions import Questions
 from replay.criteria import Criterion
-from replay.estimates import analytic_interval, count, estimate
+from replay.estimates import estimate
 from replay.judging.gates import Status, Verdicts
 from replay.measurements import ProblemMeasurements
 from replay.shell import Calibration, Snapshot, judge_all, load
@@ -134,8 +134,4 @@ def source_of(questions: Questions, blob: str | None) -> str | None:
 
 def estimate_rows(gathered: Gathered, k: int = 1) -> list[dict[str, Any]]:
     """pass@k of each maker as `lap replay` shows it: counts, bound, and the 95% interval with its method."""
-    rows = []
-    for one in estimate(gathered.verdicts, gathered.measured, k):
-        interval, method = analytic_interval(count(gathered.verdicts, gathered.measured, one.maker).rates(k))
-        rows.append(asdict(one) | {"interval": interval, "method": method})
-    return rows
+    return [asdict(one) for one in estimate(gathered.verdicts, gathered.measured, k)]

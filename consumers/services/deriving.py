@@ -6,7 +6,7 @@ Nothing is computed from the stream. What is missing is waited for, visibly; der
 from dataclasses import dataclass
 
 from consumers.calibrator import CalibrationOrder, calibrate
-from consumers.rewarder import assign
+from consumers.rewarder import Assigned, assign
 from consumers.services.following import Edge, NamedLease, Pace, Place
 from ledger.errors import UserError
 from ledger.events import CONTROL, FACTS
@@ -49,6 +49,7 @@ class RewardFollower:
         self._waiting = _Waiting(edge)
         self._seen: tuple[tuple[str, int, int], ...] = ()
         self._told: set[str] = set()
+        self._warned: tuple[str, ...] = ()
 
     def step(self, assigned: frozenset[Place]) -> bool:
         """One pass, when the ledger admitted something that could change its rewards."""
@@ -81,19 +82,27 @@ class RewardFollower:
             self._waiting.tell(str(error), cut=str(self._ledger.cut()))
             return
         self._told |= {reward.reward_id for reward in done.new}
-        if done.new:
-            problems = sorted({reward.problem_id for reward in done.new})
-            self._edge.tell(
-                "rewards assigned",
-                count=len(done.new),
-                problems=problems,
-                criterion=order.criterion.hash,
-                epoch=self._producer.epoch,
-                frames=self._producer.frames,
-                cut=done.cut,
-            )
+        self._tell(done)
         words = f"{done.waiting} candidates are open or undecided" if done.waiting else "new facts"
         self._waiting.tell(words, cut=done.cut)
+
+    def _tell(self, done: Assigned) -> None:
+        """What was assigned, and what is new to be wary of in it."""
+        criterion = self._order.criterion.hash
+        for warning in done.warnings if done.warnings != self._warned else ():
+            self._edge.tell("be wary", level="warning", warning=warning, criterion=criterion, cut=done.cut)
+        self._warned = done.warnings
+        if not done.new:
+            return
+        self._edge.tell(
+            "rewards assigned",
+            count=len(done.new),
+            problems=sorted({reward.problem_id for reward in done.new}),
+            criterion=criterion,
+            epoch=self._producer.epoch,
+            frames=self._producer.frames,
+            cut=done.cut,
+        )
 
 
 class CalibrationFollower:

@@ -11,7 +11,7 @@ import numpy as np
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.measurements import ABSENT, Bools, Floats, Ints, Outcome, ProblemMeasurements, durations
+from replay.measurements import ABSENT, Bools, Floats, Ints, Outcome, ProblemMeasurements, durations, kill_bounds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,15 +22,16 @@ class Match:
     fresh: Floats  # [n, t]
     both: Bools  # [n, t] finished on both sides
     pool: Floats  # [N, t] stored durations of all stored references, nan where not finished
+    killed: Floats  # [N, t] lower bounds of their killed runs, nan where not killed or nothing is known
     others: Bools  # [n, N] neither the program nor its duplicate
     pool_rows: Ints  # [n] where each reference stands in the pool
 
     @property
     def moved(self) -> Floats:
-        """Finished stored durations [m] of references that were not re-run: what a map would move."""
-        left: Floats = np.delete(self.pool, self.pool_rows, axis=0)
-        finished: Floats = left[~np.isnan(left)]
-        return finished
+        """Stored durations and kill bounds of references that were not re-run [m]: what a map would move."""
+        left = np.concatenate([np.delete(side, self.pool_rows, axis=0) for side in (self.pool, self.killed)])
+        known: Floats = left[~np.isnan(left)]
+        return known
 
 
 def match(
@@ -52,13 +53,24 @@ def _match(stored: ProblemMeasurements, fresh: ProblemMeasurements, criterion: C
     again = _finished(fresh, criterion, [pool_ids[j] for j in place], kept)
     duplicate = stored.duplicate[stored.reference]
     others = duplicate[place][:, None] != duplicate[None, :]
-    return Match(pool[place], again, ~np.isnan(pool[place] + again), pool, others, place)
+    killed = _killed(stored, criterion, pool_ids, kept)
+    return Match(pool[place], again, ~np.isnan(pool[place] + again), pool, killed, others, place)
 
 
 def _finished(m: ProblemMeasurements, criterion: Criterion, programs: list[str], tests: list[str]) -> Floats:
     """Durations in ns of the programs on the tests, nan where a run did not finish right."""
     read_ns = durations(m, criterion)
-    values = np.where((m.outcome == Outcome.OK) & (read_ns != ABSENT), read_ns, np.nan)
+    return _picked(m, np.where((m.outcome == Outcome.OK) & (read_ns != ABSENT), read_ns, np.nan), programs, tests)
+
+
+def _killed(m: ProblemMeasurements, criterion: Criterion, programs: list[str], tests: list[str]) -> Floats:
+    """Lower bounds in ns of the killed runs of the programs on the tests, nan elsewhere; a bound of 0 tells nothing."""
+    bounds = kill_bounds(m, criterion)
+    return _picked(m, np.where(bounds > 0, bounds, np.nan), programs, tests)
+
+
+def _picked(m: ProblemMeasurements, values: Floats, programs: list[str], tests: list[str]) -> Floats:
+    """Values [P, T] of some programs on some tests, in their order."""
     rows, columns = {p: i for i, p in enumerate(m.programs)}, {t: i for i, t in enumerate(m.tests.ids)}
     picked = values[[rows[p] for p in programs], :] if programs else values[:0]
     return picked[:, [columns[t] for t in tests]]

@@ -1,7 +1,7 @@
 """Stored references that were not re-run join a fresh campaign's pool, their durations mapped; never a candidate."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +52,31 @@ def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Fi
     )
 
 
-def outside_warning(fit: Fit) -> str:
+class Ranged(Protocol):
+    """A fit, or the event that keeps it: the range it was fitted on, and what it is there to map."""
+
+    @property
+    def low_ns(self) -> int | None:
+        """The shortest stored duration that was fitted."""
+
+    @property
+    def high_ns(self) -> int | None:
+        """The longest."""
+
+    @property
+    def moved(self) -> int | None:
+        """Stored durations, and bounds of killed runs, of references that were not re-run."""
+
+    @property
+    def outside(self) -> int | None:
+        """How many of these lie outside the range."""
+
+
+def outside_warning(fit: Ranged) -> str:
     """One sentence where stored durations lie outside the range that the map was fitted on, else the empty text.
 
-    They are mapped by the same formula and counted: where a program is ranked beyond the fitted range, the rank rests
-    on an extrapolation.
+    Bounds of killed runs are among them: a map moves these too. All are mapped by the same formula and counted: where a
+    program is ranked beyond the fitted range, the rank rests on an extrapolation.
     """
     if not fit.outside:
         return ""

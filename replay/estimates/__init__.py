@@ -6,6 +6,7 @@ undecided verdicts leave open is a bound, and never part of an interval.
 
 from replay.estimates.best import BestOf, best_curve, best_of, efficiencies, speed_ups
 from replay.estimates.counts import Counts, count, pass_at_k
+from replay.estimates.gains import gain_bounds, gain_interval, gain_intervals, relative_gain
 from replay.estimates.intervals import (
     Interval,
     analytic_interval,
@@ -19,10 +20,11 @@ from replay.estimates.intervals import (
 from replay.estimates.multiple import adjusted, many_comparisons
 from replay.estimates.noise import SameCode, SlowShare, between_campaigns, between_halves, slower_than_all
 from replay.estimates.passes import Estimate, estimate, estimate_statuses
-from replay.estimates.tables import Difference, PassEstimate, difference, gain_interval, pass_estimate, relative_gain
+from replay.estimates.shares import Share, mean_of, over_problems
+from replay.estimates.tables import Difference, PassEstimate, difference, pass_estimate
 from replay.estimates.tiers import TIERS, by_field, by_terciles, members, token_count
 from replay.estimates.trainings import difference_over_runs, over_runs, run_values
-from replay.estimates.warnings import beyond, cap_warning, resolution_warning
+from replay.estimates.warnings import resolution_warning
 from replay.estimates.wins import READINGS, WinRate, speeds, win_rate
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Interval",
     "PassEstimate",
     "SameCode",
+    "Share",
     "SlowShare",
     "WinRate",
     "adjusted",
@@ -43,21 +46,23 @@ __all__ = [
     "best_of",
     "between_campaigns",
     "between_halves",
-    "beyond",
     "bootstrap",
     "by_field",
     "by_terciles",
-    "cap_warning",
     "count",
     "difference",
     "difference_over_runs",
     "efficiencies",
     "estimate",
     "estimate_statuses",
+    "gain_bounds",
     "gain_interval",
+    "gain_intervals",
     "many_comparisons",
     "mean_interval",
+    "mean_of",
     "members",
+    "over_problems",
     "over_runs",
     "p_value",
     "pass_at_k",

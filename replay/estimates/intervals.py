@@ -97,7 +97,7 @@ def bootstrap(
     if problems < 2:
         return None
     found = []
-    for block in _blocks(resamples, problems):
+    for block in blocks(resamples, problems):
         drawn = rng.integers(0, problems, (block, problems))
         found.append(statistic(*(column[drawn] for column in columns)))
     return percentile_interval(np.concatenate(found))
@@ -118,7 +118,7 @@ def two_stage(counts: Counts, k: int, rng: np.random.Generator, *, resamples: in
     counts.rates(k)  # refuses a problem with fewer than k samples
     table, place = _tables(counts.samples, k)
     problems, found = len(counts.problems), []
-    for block in _blocks(resamples, problems):
+    for block in blocks(resamples, problems):
         drawn = rng.integers(0, problems, (block, problems))
         n = counts.samples[drawn]
         passed = rng.binomial(n, counts.passed[drawn] / n)
@@ -142,7 +142,7 @@ def _tables(samples: Ints, k: int) -> tuple[Floats, Ints]:
     return table, place
 
 
-def _blocks(resamples: int, problems: int) -> list[int]:
+def blocks(resamples: int, problems: int) -> list[int]:
     """Sizes of blocks of resamples that keep memory bounded."""
     if resamples < 1:
         raise ReplayError(f"bootstrap: {resamples} resamples; ask for at least 1")

@@ -4,7 +4,6 @@ The sampling interval over problems and the bound that undecided verdicts leave 
 verdict is made here.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from replay.errors import ReplayError
 from replay.estimates.counts import pass_at_k
-from replay.estimates.intervals import t_interval
+from replay.estimates.shares import over_problems
 from replay.judging.gates import Status, Verdicts, one_campaign
 from replay.measurements import Bytes, Ints, ProblemMeasurements
 
@@ -32,7 +31,8 @@ class Estimate:
     references_max: int
     value: float  # mean over problems of pass@k in [0, 1], undecided counted as not passed
     upper_bound: float  # the same, undecided counted as passed
-    interval: tuple[float, float] | None  # 95% t interval of value over problems; None with one problem
+    interval: tuple[float, float] | None  # 95% of value over problems; None with one problem
+    method: str  # that gave the interval: `t` or `wilson`
     left_out: int = 0  # problems that left the environment, as its filter keeps no test of theirs
 
 
@@ -94,19 +94,20 @@ def _estimate(maker: str, k: int, rows: list[_Row | None]) -> Estimate:
     """One maker's estimate over the problems that stayed; nan when none did."""
     stayed = [row for row in rows if row is not None]
     passed, failed, undecided = (sum(row.counts[i] for row in stayed) for i in range(3))
-    values = np.array([row.value for row in stayed])
+    share = over_problems(*(np.array([getattr(row, end) for row in stayed]) for end in ("value", "upper")))
     return Estimate(
         maker,
         k,
-        problems=len(stayed),
+        problems=share.problems,
         programs=passed + failed + undecided,
         passed=passed,
         failed=failed,
         undecided=undecided,
         references_min=min((row.references[0] for row in stayed), default=0),
         references_max=max((row.references[1] for row in stayed), default=0),
-        value=float(values.mean()) if stayed else math.nan,
-        upper_bound=float(np.mean([row.upper for row in stayed])) if stayed else math.nan,
-        interval=t_interval(values),
+        value=share.value,
+        upper_bound=share.upper_bound,
+        interval=share.interval,
+        method=share.method,
         left_out=len(rows) - len(stayed),
     )

@@ -4,23 +4,23 @@ Every row names its training runs, problems and samples. Bounds from undecided v
 intervals over training runs stand in columns of their own.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from replay.estimates.counts import Counts
+from replay.estimates.gains import gain_bounds, gain_interval, relative_gain
 from replay.estimates.intervals import (
     RESAMPLES,
     Interval,
-    analytic_interval,
     bootstrap,
     mean,
     mean_interval,
     p_value,
     two_stage,
 )
+from replay.estimates.shares import mean_of, over_problems
 from replay.estimates.trainings import difference_over_runs, over_runs, run_values
 from replay.measurements import Floats
 
@@ -63,6 +63,7 @@ class Difference:
     p: float | None  # of the paired t test; None where the differences do not vary
     gain: float | None  # relative: (a - b) / b; None where b is 0
     gain_interval: Interval | None  # by drawing problems anew; None where a resample of b may be 0
+    gain_bounds: Interval | None  # what undecided verdicts leave open; infinite where b may be 0
 
 
 def pass_estimate(
@@ -72,16 +73,16 @@ def pass_estimate(
     shared = _shared(runs)
     kept = [_on(run, shared) for run in runs]
     values, upper = (_mean_rates(kept, k, optimistic=best) for best in (False, True))
-    interval, method = analytic_interval(values)
+    share = over_problems(values, upper)
     return PassEstimate(
         runs=tuple(run.run for run in runs),
         k=k,
-        problems=len(shared),
+        problems=share.problems,
         samples=_samples(kept),
-        value=_mean(values),
-        upper_bound=_mean(upper),
-        over_problems=interval,
-        method=method,
+        value=share.value,
+        upper_bound=share.upper_bound,
+        over_problems=share.interval,
+        method=share.method,
         bootstrapped=bootstrap([values], mean, rng, resamples=resamples),
         two_stage=two_stage(kept[0], k, rng, resamples=resamples) if len(kept) == 1 else None,
         over_runs=over_runs(run_values(kept, k)) if len(kept) > 1 else None,
@@ -100,7 +101,7 @@ def difference(
     sides = [[_on(run, shared) for run in side] for side in (a, b)]
     low, high = ([_mean_rates(side, k, optimistic=best) for side in sides] for best in (False, True))
     apart = low[0] - low[1]
-    gained = relative_gain(_mean(low[0]), _mean(low[1]))
+    gained = relative_gain(mean_of(low[0]), mean_of(low[1]))
     by_run = [run_values(side, k) for side in sides]
     return Difference(
         k=k,
@@ -109,36 +110,18 @@ def difference(
         problems=len(shared),
         samples=(_samples(sides[0]), _samples(sides[1])),
         left_out=_left_out([*a, *b], shared),
-        a=_mean(low[0]),
-        b=_mean(low[1]),
-        difference=_mean(apart),
-        bounds=(_mean(low[0] - high[1]), _mean(high[0] - low[1])),
+        a=mean_of(low[0]),
+        b=mean_of(low[1]),
+        difference=mean_of(apart),
+        bounds=(mean_of(low[0] - high[1]), mean_of(high[0] - low[1])),
         over_problems=mean_interval(apart),
         bootstrapped=bootstrap([apart], mean, rng, resamples=resamples),
         over_runs=difference_over_runs(*by_run) if shared else None,
         p=p_value(apart),
         gain=gained,
         gain_interval=gain_interval(low[0], low[1], rng, resamples=resamples),
+        gain_bounds=gain_bounds(*((mean_of(least), mean_of(most)) for least, most in zip(low, high, strict=True))),
     )
-
-
-def relative_gain(a: float, b: float) -> float | None:
-    """How much a exceeds b as a share of b; None where b is 0 or unknown."""
-    return (a - b) / b if b > 0 else None
-
-
-def gain_interval(a: Floats, b: Floats, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Interval | None:
-    """The 95% percentile interval of the relative gain of mean a over mean b [P], problems drawn anew.
-
-    None with fewer than two problems, or where so many resamples of b have mean 0 that an end is not finite.
-    """
-
-    def gain(mine: Floats, theirs: Floats) -> Floats:
-        top, bottom = mine.mean(axis=-1), theirs.mean(axis=-1)
-        return np.asarray(np.divide(top - bottom, bottom, out=np.full_like(top, 1e300), where=bottom > 0))
-
-    found = bootstrap([a, b], gain, rng, resamples=resamples)
-    return None if found is None or max(found) >= 1e200 else found
 
 
 def _shared(runs: Sequence[Counts]) -> tuple[str, ...]:
@@ -166,7 +149,3 @@ def _mean_rates(runs: Sequence[Counts], k: int, *, optimistic: bool) -> Floats:
 
 def _samples(runs: Sequence[Counts]) -> int:
     return sum(int(run.samples.sum()) for run in runs)
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else math.nan

@@ -1,7 +1,6 @@
-"""Pictures as bytes, and the series behind them. No file is written and no global plotting state is touched.
+"""Pictures as bytes of the series that `studies` makes. No file is written and no global plotting state is touched.
 
 matplotlib is imported only when a picture is drawn. The same input gives the same bytes on the same machine.
 """
 
 from replay.plots.taus import curve_plot as curve_plot
-from replay.plots.taus import tau_curve as tau_curve

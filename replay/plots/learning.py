@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from replay.plots.figure import Kind
-from replay.plots.panels import Line, Panel, look, panels_plot
+from replay.plots.panels import Line, Panel, band, look, panels_plot
 from replay.studies.curves import CurvePoint
 
 
 def learning_plot(points: Sequence[CurvePoint], title: str, footer: str, *, kind: Kind) -> bytes:
-    """The bytes of the picture: absolute above with its 95% band, relative to the first checkpoint below."""
+    """The bytes of the picture: absolute above, relative to the first checkpoint below, both with 95% bands."""
     tiers = list(dict.fromkeys(point.tier for point in points))
     top = [_panel(points, tier, relative=False) for tier in tiers]
     bottom = [_panel(points, tier, relative=True) for tier in tiers]
@@ -25,15 +23,13 @@ def _panel(points: Sequence[CurvePoint], tier: str, *, relative: bool) -> Panel:
         for tau in taus:
             mine = [p for p in points if (p.run, p.tau, p.tier) == (run, tau, tier)]
             shown = look(runs.index(run), taus.index(tau)) if len(runs) > 1 else look(*(taus.index(tau),) * 2)
-            ends = [point.interval or (np.nan, np.nan) for point in mine]
             lines.append(
                 Line(
                     f"p_{tau}" if len(runs) == 1 else f"{run}, p_{tau}",
                     [point.step for point in mine],
                     [point.relative if relative else point.p_tau for point in mine],
                     shown,
-                    low=() if relative else [low for low, _ in ends],
-                    high=() if relative else [high for _, high in ends],
+                    **band([point.relative_interval if relative else point.interval for point in mine]),
                     hollow=[point.undecided > 0 for point in mine],
                 )
             )

@@ -54,6 +54,12 @@ def look(colour: int, dash: int) -> dict[str, Any]:
     }
 
 
+def band(intervals: Sequence[tuple[float, float] | None]) -> dict[str, Sequence[float]]:
+    """The ends of a line's intervals; nan, and so no band, where there is none."""
+    ends = [(np.nan, np.nan) if one is None else one for one in intervals]
+    return {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
+
+
 def panels_plot(grid: Sequence[Sequence[Panel]], title: str, footer: str, *, kind: Kind) -> bytes:
     """The bytes of a picture of panels [rows][columns]; rows share their y axis, columns their x axis."""
     rows, columns = len(grid), max(len(row) for row in grid)

@@ -5,7 +5,7 @@ from typing import Any
 
 from replay.errors import ReplayError
 from replay.plots.figure import Kind
-from replay.plots.panels import Line, Panel, look, panels_plot
+from replay.plots.panels import Line, Panel, band, look, panels_plot
 from replay.studies.sweeps import Point
 
 NS_PER_MS = 1_000_000
@@ -14,7 +14,7 @@ LABELS = {"tau": "tau (%)", "timeout_ns": "timeout (ms)", "beta_ns": "beta (ms)"
 
 
 def sweep_plot(points: Sequence[Point], title: str, footer: str, *, kind: Kind) -> bytes:
-    """The bytes of the picture of p_tau (%); hollow points have undecided programs.
+    """The bytes of the picture of p_tau (%) with 95% bands over problems; hollow points have undecided programs.
 
     ReplayError when more than four of tau, timeout, alpha, beta and maker vary: no picture on paper shows that.
     """
@@ -37,6 +37,7 @@ def sweep_plot(points: Sequence[Point], title: str, footer: str, *, kind: Kind) 
                     [places[getattr(p, x)] for p in mine],
                     [p.p_tau for p in mine],
                     look(number, number + number // 8),  # after eight colours other dashes
+                    **band([p.interval for p in mine]),
                     hollow=[p.undecided > 0 for p in mine],
                 )
             )

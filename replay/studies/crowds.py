@@ -1,6 +1,7 @@
 """Whose programs are judged, over many problems side by side, and pass@1 of each maker from bare statuses.
 
-The same numbers as `estimates` makes of verdicts, for thousands of criteria. No verdict is made here.
+Counted all at once, because a sweep asks for thousands of replays and a loop over problems and makers would take longer
+than the judging; what becomes of the counts is what `estimates` makes of verdicts. No verdict is made here.
 """
 
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from replay.estimates import Estimate, Interval, over_problems
 from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
 
 
@@ -21,6 +23,15 @@ class Rate:
     undecided: int
     programs: int
     problems: int
+    upper_bound: float  # undecided counted as passed
+    interval: Interval | None  # 95% over problems
+    method: str  # that gave it
+
+    @classmethod
+    def of(cls, one: Estimate) -> "Rate":
+        """The same of verdicts."""
+        counts = (one.passed, one.undecided, one.programs, one.problems)
+        return cls(one.maker, one.value, *counts, one.upper_bound, one.interval, one.method)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,5 +72,8 @@ class Crowd:
 
 
 def rate_of(maker: str, tally: Ints) -> Rate:
+    """pass@1 of a maker from its passed, undecided and all candidates by problem [problems, 3]."""
     passed, undecided, programs = (int(total) for total in tally.sum(axis=0))
-    return Rate(maker, float((tally[:, 0] / tally[:, 2]).mean()), passed, undecided, programs, len(tally))
+    share = over_problems(tally[:, 0] / tally[:, 2], (tally[:, 0] + tally[:, 1]) / tally[:, 2])
+    counts = (passed, undecided, programs, share.problems)
+    return Rate(maker, share.value, *counts, share.upper_bound, share.interval, share.method)

@@ -1,6 +1,7 @@
-"""Learning curves: p_tau of every checkpoint of a training run, absolute and relative to the first, by tier.
+"""Curves: pass@1 against tau, and learning curves, p_tau of every checkpoint, absolute and relative, by tier.
 
-Which maker is which checkpoint is told by `makers`. No verdict is decided by rules of its own.
+Which maker is which checkpoint is told by `makers`. No verdict is decided by rules of its own, and random numbers come
+from a generator that is passed in.
 """
 
 import math
@@ -10,28 +11,68 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.estimates import members, t_interval
+from replay.estimates import (
+    Interval,
+    estimate_statuses,
+    gain_bounds,
+    gain_intervals,
+    mean_of,
+    members,
+    over_problems,
+    relative_gain,
+)
+from replay.judging.court import combine, weigh_all
 from replay.judging.gates import Status, one_campaign
-from replay.measurements import Floats, ProblemMeasurements
+from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
 from replay.studies.makers import Checkpoint
 from replay.studies.matrix import statuses_of
-from replay.studies.robustness import gain
 
 ALL = "all"
 """The name of all tiers together."""
+Curve = tuple[Floats, Floats, Floats, Floats]
+"""tau [N], pass@1 [N] in [0, 1], lower and upper end of its 95% interval [N] (nan without one)."""
+
+
+def tau_curve(
+    measurements: Sequence[ProblemMeasurements], criterion: Criterion, taus: Sequence[str | float]
+) -> dict[str, Curve]:
+    """pass@1 in [0, 1] against tau, one curve a maker; undecided counts as not passed.
+
+    The criterion's own tau is not read. Ranks do not depend on tau and are made once; so another tau costs almost
+    nothing.
+    """
+    judged = [weigh_all(m, criterion) for m in measurements]
+    sizes, left_out = [one.ranks.pool_size for one in judged], [one.rules.left_out for one in judged]
+    points: dict[str, list[tuple[float, float, float, float]]] = {}
+    for tau in taus:
+        at = replace(criterion, tau=str(tau))
+        statuses = [combine(one.c, one.gate(at)) for one in judged]
+        for one in estimate_statuses(statuses, sizes, measurements, k=1, left_out=left_out):
+            low, high = one.interval or (np.nan, np.nan)
+            points.setdefault(one.maker, []).append((float(at.tau), one.value, low, high))
+    return {maker: _curve(rows) for maker, rows in points.items()}
+
+
+def _curve(rows: list[tuple[float, float, float, float]]) -> Curve:
+    tau, value, low, high = np.array(rows, dtype=np.float64).T
+    return tau, value, low, high
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One checkpoint at one tau on the problems of one tier."""
+    """One checkpoint at one tau on the problems of one tier; all in percent."""
 
     run: str
     step: int
     tau: str
     tier: str
-    p_tau: float  # percent, mean over problems of the share that passes; nan without a problem
-    interval: tuple[float, float] | None  # 95% over problems, percent
-    relative: float  # percent gained on the run's first checkpoint; nan where that is 0
+    p_tau: float  # mean over problems of the share that passes; nan without a problem
+    interval: Interval | None  # 95% over problems
+    method: str  # that gave it: `t` or `wilson`
+    at_most: float  # undecided counted as passed: a bound, no interval
+    relative: float  # gained on the run's first checkpoint, over the problems of both; nan where that is 0
+    relative_interval: Interval | None  # 95%, problems drawn anew for both together
+    relative_bounds: Interval | None  # what undecided programs of both leave open; infinite where the first may be 0
     problems: int
     programs: int
     undecided: int  # counted as not passed
@@ -44,74 +85,122 @@ def learning_curve(
     *,
     taus: Sequence[str],
     tiers: Mapping[str, str],
+    rng: Callable[[], np.random.Generator],
     progress: Callable[[int], None] | None = None,
 ) -> list[CurvePoint]:
     """One point a checkpoint, tau and tier, on all problems first; a problem without a tier is in `all` alone.
 
+    `rng` gives the random numbers from their start: each tier draws the same way, whatever is asked beside it.
     `progress` is told after each problem. ReplayError when the measurements are of several campaigns.
     """
     one_campaign(problems)
-    criteria = [replace(criterion, tau=tau) for tau in taus]
-    rows: dict[tuple[str, str, int], list[_Share]] = {}
-    for m in problems:
-        statuses = statuses_of(m, criteria)
-        for checkpoint in found:
-            mine = np.array([by == checkpoint.maker for by in m.makers], dtype=np.bool_) & m.candidate
-            for criterion_, status in zip(criteria, statuses, strict=True):
-                if status is None or not mine.any():
-                    continue
-                share = _Share.of(status[mine])
-                for tier in (ALL, tiers[m.problem]) if m.problem in tiers else (ALL,):
-                    key = (tier, criterion_.tau, found.index(checkpoint))
-                    rows.setdefault(key, []).append(share)
-        if progress:
-            progress(1)
+    counts = _counts(problems, [replace(criterion, tau=tau) for tau in taus], found, progress or (lambda _done: None))
     measured = {m.problem for m in problems}
-    named = [ALL, *members({problem: tier for problem, tier in tiers.items() if problem in measured})]
-    return [
-        point
-        for tier in named
-        for one in criteria
-        for point in _relative(
-            [_point(rows.get((tier, one.tau, i), []), c, one.tau, tier) for i, c in enumerate(found)]
-        )
-    ]
+    parts = {ALL: measured} | {
+        tier: set(own) for tier, own in members({p: tier for p, tier in tiers.items() if p in measured}).items()
+    }
+    points: list[CurvePoint] = []
+    for tier, own in parts.items():
+        inside = np.array([m.problem in own for m in problems], dtype=np.bool_)
+        plain = [
+            _point(counts[row, i][inside], checkpoint, tau, tier)
+            for row, tau in enumerate(taus)
+            for i, checkpoint in enumerate(found)
+        ]
+        points += _relative(plain, counts[:, :, inside].reshape(-1, int(inside.sum()), 3), found, rng())
+    return points
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """One checkpoint on one problem."""
+def _counts(
+    problems: Sequence[ProblemMeasurements],
+    criteria: Sequence[Criterion],
+    found: Sequence[Checkpoint],
+    progress: Callable[[int], None],
+) -> Ints:
+    """Passed, undecided and all programs [criteria, checkpoints, problems, 3]; none where a problem left."""
+    counts = np.zeros((len(criteria), len(found), len(problems), 3), dtype=np.int64)
+    for place, m in enumerate(problems):
+        makers = np.array(m.makers)
+        rows = [m.candidate & (makers == checkpoint.maker) for checkpoint in found]
+        for row, status in enumerate(statuses_of(m, criteria)):
+            if status is not None:
+                words = [(status == Status.PASS), (status == Status.UNDECIDED), np.ones_like(m.candidate)]
+                counts[row, :, place] = [[int((word & mine).sum()) for word in words] for mine in rows]
+        progress(1)
+    return counts
 
-    passed: float
-    programs: int
-    undecided: int
 
-    @classmethod
-    def of(cls, status: "np.ndarray[tuple[int, ...], np.dtype[np.int8]]") -> "_Share":
-        passed, open_ = (int((status == word).sum()) for word in (Status.PASS, Status.UNDECIDED))
-        return cls(passed / len(status), len(status), open_)
+def _shares(counts: Ints) -> tuple[Floats, Floats]:
+    """What passes, and what may pass, of the programs of each problem [..., 3] -> [...]; nan where there are none."""
+    there = np.where(counts[..., 2] > 0, counts[..., 2], np.nan)
+    return counts[..., 0] / there, (counts[..., 0] + counts[..., 1]) / there
 
 
-def _point(shares: list[_Share], checkpoint: Checkpoint, tau: str, tier: str) -> CurvePoint:
-    values: Floats = np.array([share.passed for share in shares], dtype=np.float64)
-    interval = t_interval(values)
+def _point(counts: Ints, checkpoint: Checkpoint, tau: str, tier: str) -> CurvePoint:
+    own = counts[counts[:, 2] > 0]
+    share = over_problems(*_shares(own))
+    value, upper, interval = share.percent
+    _, undecided, programs = (int(total) for total in own.sum(axis=0))
     return CurvePoint(
         run=checkpoint.run,
         step=checkpoint.step,
         tau=tau,
         tier=tier,
-        p_tau=float(100 * values.mean()) if len(values) else math.nan,
-        interval=None if interval is None else (100 * interval[0], 100 * interval[1]),
+        p_tau=value,
+        interval=interval,
+        method=share.method,
+        at_most=upper,
         relative=math.nan,
-        problems=len(shares),
-        programs=sum(share.programs for share in shares),
-        undecided=sum(share.undecided for share in shares),
+        relative_interval=None,
+        relative_bounds=None,
+        problems=share.problems,
+        programs=programs,
+        undecided=undecided,
     )
 
 
-def _relative(points: Sequence[CurvePoint]) -> list[CurvePoint]:
-    """The same points of one tau and tier, each with its gain on the first checkpoint of its run."""
-    first: dict[str, float] = {}
-    for point in points:
-        first.setdefault(point.run, point.p_tau)
-    return [replace(point, relative=gain(point.p_tau, first[point.run])) for point in points]
+def _relative(
+    points: Sequence[CurvePoint], counts: Ints, found: Sequence[Checkpoint], rng: np.random.Generator
+) -> list[CurvePoint]:
+    """The same points [taus x checkpoints] of one tier, each with its gain on the first checkpoint of its run.
+
+    `counts` [taus x checkpoints, problems, 3] are theirs.
+    """
+    first: dict[str, int] = {}
+    for i, checkpoint in enumerate(found):
+        first.setdefault(checkpoint.run, i)
+    base = [i - i % len(found) + first[point.run] for i, point in enumerate(points)]
+    low, high = _shares(counts)
+    both = ~np.isnan(low) & ~np.isnan(low[base])
+    intervals = _intervals(low, low[base], both, rng)
+    gained = []
+    for i, (point, first_, on) in enumerate(zip(points, base, both, strict=True)):
+        perhaps = high if first_ != i else low  # what is open of the first itself changes no gain on it
+        mine, firsts = ((low[row][on], perhaps[row][on]) for row in (i, first_))
+        gained.append(_gained(point, mine, firsts, intervals[i]))
+    return gained
+
+
+def _intervals(a: Floats, b: Floats, both: Bools, rng: np.random.Generator) -> list[Interval | None]:
+    """Of the gain of each row of a over that of b [K, P], on the problems that both have [K, P]."""
+    patterns, place = np.unique(both, axis=0, return_inverse=True)
+    found: list[Interval | None] = [None] * len(a)
+    for number, pattern in enumerate(patterns):
+        rows = np.flatnonzero(place.ravel() == number)
+        for row, interval in zip(rows, gain_intervals(a[rows][:, pattern], b[rows][:, pattern], rng), strict=True):
+            found[row] = interval
+    return found
+
+
+def _gained(
+    point: CurvePoint, mine: tuple[Floats, Floats], first: tuple[Floats, Floats], interval: Interval | None
+) -> CurvePoint:
+    """The point with its gain; `mine` and `first` are the shares of each problem at least and at most."""
+    a, b = ((mean_of(low), mean_of(high)) for low, high in (mine, first))
+    gained, bounds = relative_gain(a[0], b[0]), gain_bounds(a, b)
+    return replace(
+        point,
+        relative=math.nan if gained is None else 100 * gained,
+        relative_interval=None if gained is None or interval is None else (100 * interval[0], 100 * interval[1]),
+        relative_bounds=None if bounds is None else (100 * bounds[0], 100 * bounds[1]),
+    )

@@ -7,13 +7,14 @@ where a training was repeated it has one over runs too, apart from it. No verdic
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from replay.correlation import spearman
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.estimates import difference_over_runs, mean_interval
+from replay.estimates import Interval, Share, difference_over_runs, mean_interval, over_problems, over_runs
 from replay.families import FAMILIES, family
 from replay.judging.court import combine, weigh_all
 from replay.judging.gates import Status, one_campaign
@@ -22,7 +23,7 @@ from replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
 NAN = math.nan
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Matrix:
     """pass@1 of every training run under every criterion: R runs of M makers, C criteria, N problems."""
 
@@ -31,29 +32,46 @@ class Matrix:
     criteria: tuple[str, ...]
     families: tuple[str, ...]  # [C]
     by_maker: Floats  # [C, M, N] share of the maker's programs that pass; nan where the problem left the environment
+    perhaps: Floats  # [C, M, N] the same with undecided programs counted as passed
     undecided: Ints  # [C, R] programs; they count as not passed
     programs: Ints  # [C, R]
 
-    @property
+    @cached_property
     def shares(self) -> Floats:
         """Share of the run's programs that pass [C, R, N], the mean over its makers; nan as above."""
-        parts = [_mean(np.moveaxis(self.by_maker[:, list(own)], 1, -1)) for own in self.members]
-        return np.stack(parts, axis=1)
+        return self._of_runs(self.by_maker)
+
+    @cached_property
+    def cells(self) -> list[list[Share]]:
+        """pass@1 of each run under each criterion [C][R] over the problems that stayed, with interval and bound."""
+        upper = self._of_runs(self.perhaps)
+        return [
+            [over_problems(low[~np.isnan(low)], high[~np.isnan(low)]) for low, high in zip(*row, strict=True)]
+            for row in zip(self.shares, upper, strict=True)
+        ]
+
+    @cached_property
+    def values(self) -> Floats:
+        """pass@1 in percent [C, R], the mean over the problems that stayed; nan when none did."""
+        return np.array([[100 * cell.value for cell in row] for row in self.cells])
 
     def repeats(self, row: int, run: int) -> Floats:
         """pass@1 in [0, 1] of each repetition of a run under a criterion [K]."""
         return _mean(self.by_maker[row, list(self.members[run])])
 
-    @property
-    def values(self) -> Floats:
-        """pass@1 in percent [C, R], the mean over the problems that stayed; nan when none did."""
-        return 100 * _mean(self.shares)
+    def over_runs(self, row: int, run: int) -> Interval | None:
+        """The 95% interval of a cell over repetitions of the training, in [0, 1]; None with one."""
+        found = self.repeats(row, run)
+        return None if np.isnan(found).any() else over_runs(found)
+
+    def _of_runs(self, by_maker: Floats) -> Floats:
+        parts = [_mean(np.moveaxis(by_maker[:, list(own)], 1, -1)) for own in self.members]
+        return np.stack(parts, axis=1)
 
     @property
     def problems(self) -> Ints:
         """The problems that stayed under each criterion for each run [C, R]."""
-        seen: Ints = (~np.isnan(self.shares)).sum(axis=2)
-        return seen
+        return np.array([[cell.problems for cell in row] for row in self.cells], dtype=np.int64)
 
     @property
     def correlations(self) -> Floats:
@@ -112,6 +130,7 @@ def matrix(
         criteria=tuple(criteria),
         families=tuple(family(criterion) for criterion in criteria.values()),
         by_maker=np.where(counts[2] > 0, counts[0] / np.maximum(counts[2], 1), NAN),
+        perhaps=np.where(counts[2] > 0, (counts[0] + counts[1]) / np.maximum(counts[2], 1), NAN),
         undecided=undecided,
         programs=programs,
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replay.errors import ReplayError
-from replay.estimates import relative_gain
+from replay.estimates import Interval, gain_bounds, relative_gain
 from replay.studies.sweeps import Axes, Point
 
 BETA, ALPHA = "beta", "alpha"
@@ -24,7 +24,11 @@ class Line:
     along: str  # `beta` in ns at alpha = 1, or `alpha` at beta = 0
     at: tuple[float, ...]
     p_tau: tuple[float, ...]  # percent
+    interval: tuple[Interval | None, ...]  # 95% of p_tau over problems
+    method: tuple[str, ...]  # that gave it: `t` or `wilson`
+    at_most: tuple[float, ...]  # percent, undecided counted as passed: a bound, no interval
     gain: tuple[float, ...]  # percent of the baseline's p_tau; nan where that is 0
+    gain_bounds: tuple[Interval | None, ...]  # what undecided programs of both leave open; infinite over 0
     undecided: tuple[int, ...]
 
 
@@ -57,16 +61,31 @@ def gain(value: float, base: float) -> float:
 def _line(grid: Sequence[Point], along: str, *, maker: str, tau: int, baseline: str) -> Line:
     mine = [point for point in grid if point.maker == maker and point.tau == tau]
     mine.sort(key=lambda point: _place(point, along))
-    base = {_place(point, along): point.p_tau for point in grid if point.maker == baseline and point.tau == tau}
+    base = {_place(point, along): point for point in grid if point.maker == baseline and point.tau == tau}
+    pairs = [(point, base.get(_place(point, along))) for point in mine]
     return Line(
         maker=maker,
         tau=tau,
         along=along,
         at=tuple(_place(point, along) for point in mine),
         p_tau=tuple(point.p_tau for point in mine),
-        gain=tuple(gain(point.p_tau, base.get(_place(point, along), math.nan)) for point in mine),
+        interval=tuple(point.interval for point in mine),
+        method=tuple(point.method for point in mine),
+        at_most=tuple(point.at_most for point in mine),
+        gain=tuple(gain(point.p_tau, over.p_tau) if over else math.nan for point, over in pairs),
+        gain_bounds=tuple(_bounds(point, over) for point, over in pairs),
         undecided=tuple(point.undecided for point in mine),
     )
+
+
+def _bounds(point: Point, over: Point | None) -> Interval | None:
+    """What undecided programs leave open of a gain, in percent; nothing of a gain over oneself."""
+    if over is None:
+        return None
+    if point is over:
+        return (0.0, 0.0) if point.p_tau > 0 else None
+    found = gain_bounds((point.p_tau, point.at_most), (over.p_tau, over.at_most))
+    return None if found is None else (100 * found[0], 100 * found[1])
 
 
 def _place(point: Point, along: str) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from replay.criteria import NS_PER_MS, Criterion
 from replay.errors import ReplayError
-from replay.estimates import estimate
+from replay.estimates import Interval, estimate
 from replay.judging.gates import judge
 from replay.measurements import ProblemMeasurements
 from replay.studies.crowds import Rate
@@ -64,6 +64,9 @@ class Point:
     timeout_ns: int | None
     tau: int
     p_tau: float  # pass@1 averaged over problems, in percent; nan when every problem left the environment
+    interval: Interval | None  # 95% over problems, percent; as the single replay gives it
+    method: str  # that gave it: `t` or `wilson`
+    at_most: float  # percent, undecided counted as passed: a bound, no interval
     undecided: int
     programs: int
     problems: int
@@ -120,8 +123,7 @@ def _one_by_one(
             for tau in axes.taus:
                 asked = at(criterion, timeout, tau)
                 found = estimate([judge(m, asked) for m in measured], measured, 1)
-                rates = [Rate(e.maker, e.value, e.passed, e.undecided, e.programs, e.problems) for e in found]
-                yield (by, timeout, tau), rates
+                yield (by, timeout, tau), [Rate.of(one) for one in found]
 
 
 def at(criterion: Criterion, timeout_ns: int | None, tau: int = 100) -> Criterion:
@@ -131,5 +133,18 @@ def at(criterion: Criterion, timeout_ns: int | None, tau: int = 100) -> Criterio
 
 
 def _point(one: Rate, by: Scale, timeout: int | None, tau: int) -> Point:
-    place = (by.alpha, by.beta_ns, timeout, tau)
-    return Point(one.maker, *place, 100 * one.value, one.undecided, one.programs, one.problems)
+    interval = None if one.interval is None else (100 * one.interval[0], 100 * one.interval[1])
+    return Point(
+        maker=one.maker,
+        alpha=by.alpha,
+        beta_ns=by.beta_ns,
+        timeout_ns=timeout,
+        tau=tau,
+        p_tau=100 * one.value,
+        interval=interval,
+        method=one.method,
+        at_most=100 * one.upper_bound,
+        undecided=one.undecided,
+        programs=one.programs,
+        problems=one.problems,
+    )

@@ -21,20 +21,26 @@ def campaign():
     return [crowd(f"p{i}", humans=10, makers=STEPS) for i in range(3)]
 
 
-def curve(taus=("100", "50"), tiers=(), criterion=None):
-    return learning_curve(campaign(), criterion or Criterion(), NAMED, taus=taus, tiers=dict(tiers))
+def rng():
+    return np.random.default_rng(0)
+
+
+def curve(taus=("100", "50"), tiers=(), criterion=None, problems=None, named=NAMED):
+    found = campaign() if problems is None else problems
+    return learning_curve(found, criterion or Criterion(), named, taus=taus, tiers=dict(tiers), rng=rng)
 
 
 def test_a_point_is_the_estimate_of_its_checkpoint():
     """p_tau, its interval and its counts are those of `estimate` at that tau."""
     problems = campaign()
     for tau in ("100", "50", "12.5"):
-        found = learning_curve(problems, Criterion(), NAMED, taus=[tau], tiers={})
+        found = curve(taus=[tau])
         by_maker = {one.maker: one for one in estimate([judge(m, Criterion(tau=tau)) for m in problems], problems, 1)}
         for point, checkpoint in zip(found, NAMED, strict=True):
             one = by_maker[checkpoint.maker]
             assert point.p_tau == pytest.approx(100 * one.value)
             assert np.array(point.interval) == pytest.approx(100 * np.array(one.interval))
+            assert (point.method, point.at_most) == (one.method, pytest.approx(100 * one.upper_bound))
             assert (point.programs, point.problems, point.undecided) == (one.programs, 3, one.undecided)
 
 
@@ -45,6 +51,55 @@ def test_absolute_and_relative_by_hand():
     assert [points["100", step].relative for step in (1000, 2000, 10_000)] == [0, 50, 100]
     assert [points["50", step].p_tau for step in (1000, 2000, 10_000)] == [0, 50, 100]
     assert math.isnan(points["50", 10_000].relative)
+    assert (points["50", 10_000].relative_interval, points["50", 10_000].relative_bounds) == (None, None)
+
+
+def varied():
+    """Six problems: on p_50 the first checkpoint passes 1 or 2 of 4, the last 2, 3 or 4; one lacks the second."""
+    first, last = (1, 2, 1, 2, 1, 2), (4, 3, 4, 2, 3, 4)
+    made = []
+    for i, (a, b) in enumerate(zip(first, last, strict=True)):
+        own = {"run-1k": [15] * a + [95] * (4 - a), "run-2k": [15, 95], "run-10k": [15] * b + [95] * (4 - b)}
+        made.append(crowd(f"p{i}", humans=10, makers=own if i else {k: v for k, v in own.items() if k != "run-2k"}))
+    return made, np.array(first) / 4, np.array(last) / 4
+
+
+def test_a_gain_has_an_interval_by_drawing_problems_for_both():
+    """Held against a bootstrap written out: the same problems for both sides, 10,000 times, from the same seed."""
+    problems, a, b = varied()
+    point = next(one for one in curve(taus=["50"], problems=problems) if one.step == 10_000)
+    drawn = np.random.default_rng(0).integers(0, 6, (10_000, 6))
+    gains = 100 * (b[drawn].mean(axis=1) / a[drawn].mean(axis=1) - 1)
+    assert point.relative == pytest.approx(100 * (b.mean() / a.mean() - 1))
+    assert point.relative_interval == pytest.approx(tuple(np.percentile(gains, [2.5, 97.5])))
+    assert point.relative_bounds == (pytest.approx(point.relative),) * 2
+
+
+def test_a_gain_is_over_the_problems_of_both():
+    """The second checkpoint lacks p0: half of its two pass on five problems, where the first passes 8 of 20."""
+    problems, _, _ = varied()
+    point = next(one for one in curve(taus=["50"], problems=problems) if one.step == 2000)
+    assert (point.problems, point.p_tau, point.relative) == (5, 50, pytest.approx(100 * (0.5 / 0.4 - 1)))
+
+
+def test_what_is_undecided_bounds_a_gain_and_no_interval():
+    """By hand, 20 s asked over a cap of 10 s: of the first one passes and one is open, of the last two pass and one is.
+
+    So p_100 is 25 to 50% and 50 to 75%: a gain of 100%, which is 0 to 200% if undecided; of the first itself nothing.
+    """
+    own = {"run-1k": [15, 10_000, None, None], "run-10k": [15, 15, 10_000, None]}
+    problems = [crowd(f"p{i}", humans=10, makers=own) for i in range(3)]
+    asked = Criterion(tau="50", reading="score", timeouts="fail", timeout_ms=20_000)
+    first, last = curve(taus=["50"], problems=problems, criterion=asked, named=[NAMED[0], NAMED[2]])
+    assert (first.p_tau, first.at_most, last.p_tau, last.at_most) == (25, 25, 50, 50)
+    # at p_50 a killed program is behind all references, whatever it would have taken: nothing is open
+    first, last = curve(taus=["100"], problems=problems, criterion=asked, named=[NAMED[0], NAMED[2]])
+    assert (first.p_tau, first.at_most, last.p_tau, last.at_most) == (25, 50, 50, 75)
+    assert (last.relative, last.relative_bounds) == (100, (0, 200))
+    assert last.relative_interval == (pytest.approx(100), pytest.approx(100))
+    assert (first.relative, first.relative_bounds, first.relative_interval) == (0, (0, 0), (0, 0))
+    alone = curve(taus=["100"], problems=problems[:1], criterion=asked, named=[NAMED[0], NAMED[2]])[1]
+    assert (alone.relative_interval, alone.relative_bounds) == (None, (0, 200))
 
 
 def test_tiers_split_the_problems():

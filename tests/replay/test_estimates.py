@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replay_builders import measured
+from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
-from replay.estimates import cap_warning, estimate, pass_at_k, resolution_warning, t_interval
+from replay.estimates import count, estimate, pass_at_k, pass_estimate, resolution_warning, t_interval
 from replay.judging.gates import judge
+from replay.studies.curves import learning_curve, tau_curve
+from replay.studies.makers import Checkpoint
 
 COUNTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 
@@ -53,13 +56,49 @@ def problem(name, outcomes, makers):
     return measured(np.ones(outcomes.shape), reference=[], outcome=outcomes, problem=name, makers=makers)
 
 
+def wilson(p, variance, problems):
+    """Wilson's interval from its own equation, (p - x)^2 = t^2 x (1 - x) / n, with n = p (1 - p) / variance."""
+    n = p * (1 - p) / variance if variance else problems
+    t2 = stats.t.ppf(0.975, problems - 1) ** 2
+    low, high = np.sort(np.roots([1 + t2 / n, -(2 * p + t2 / n), p * p]))
+    return low, high
+
+
+@pytest.mark.parametrize("passing", [0, 1, 4, 16, 20])
+def test_one_interval_wherever_pass_at_1_is_told(passing):
+    """Of 20 problems 0, 1, 4, 16 or 20 pass: estimate, report, tau curve and learning curve have Wilson's interval.
+
+    0 of 20 is 0 to 18%, in a table and in a picture alike.
+    """
+    measurements = [problem(f"p{i}", [1 if i < passing else 2], ("a",)) for i in range(20)]
+    p = passing / 20
+    expected = wilson(p, p * (1 - p) / 19, 20)
+    verdicts = [judge(m, Criterion()) for m in measurements]
+    (one,) = estimate(verdicts, measurements, 1)
+    assert one.interval == pytest.approx(expected, abs=1e-9)
+    found = pass_estimate([count(verdicts, measurements, "a")], 1, np.random.default_rng(0), resamples=100)
+    assert found.over_problems == one.interval
+    _, _, low, high = tau_curve(measurements, Criterion(), ["100"])["a"]
+    assert (low[0], high[0]) == one.interval
+    (point,) = learning_curve(
+        measurements,
+        Criterion(),
+        [Checkpoint("a", 1, "a")],
+        taus=["100"],
+        tiers={},
+        rng=lambda: np.random.default_rng(0),
+    )
+    assert point.interval == pytest.approx(tuple(100 * end for end in one.interval))
+    assert (one.method, found.method, point.method) == ("wilson",) * 3
+
+
 def test_an_estimate_names_its_denominators():
     """By hand: model a passes 1/2 and 2/2 of two problems; one undecided program of b is in the upper bound only."""
     measurements = [problem("one", [1, 2, 1], ("a", "a", "b")), problem("two", [1, 1, 0], ("a", "a", "b"))]
     a, b = estimate([judge(m, Criterion()) for m in measurements], measurements, 1)
     assert (a.maker, a.problems, a.programs, a.passed, a.failed, a.undecided) == ("a", 2, 4, 3, 1, 0)
     assert (a.value, a.upper_bound) == (0.75, 0.75)
-    assert a.interval == (0.0, 1.0)  # 0.75 -+ 12.7 * 0.25, clipped
+    assert (a.interval, a.method) == (pytest.approx(wilson(0.75, 0.0625, 2)), "wilson")
     assert (b.value, b.upper_bound, b.undecided) == (0.5, 1.0, 1)
 
 
@@ -105,13 +144,3 @@ def test_makers_come_in_alphabetical_order():
     """The order of rows does not depend on the order of programs."""
     m = problem("one", [1, 1, 1], ("b", "human", "a"))
     assert [e.maker for e in estimate([judge(m, Criterion())], [m], 1)] == ["a", "b", "human"]
-
-
-def test_a_limit_above_what_was_executed_is_said():
-    """Two runs of one program were killed at 2 ms; at 3 ms asked the sentence counts them, at 2 ms there is none."""
-    wall = np.array([[2, 2], [1, 1]]) * 1_000_000
-    m = measured(wall, reference=[1], outcome=[[6, 6], [1, 1]], limit=2_000_000)
-    asked, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
-    words = cap_warning([judge(m, asked)], [m], asked)
-    assert words.startswith("the limit asked for is above what was executed (2 ms): 2 runs of 1 candidates were killed")
-    assert cap_warning([judge(m, executed)], [m], executed) == ""

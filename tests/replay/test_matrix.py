@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from crowds import crowd
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from replay_builders import measured, problems
 from scipy import stats
 
@@ -46,6 +47,25 @@ def test_a_cell_is_the_estimate_of_its_criterion(m):
         for column, one in enumerate(estimate([judge(m, criterion)], [m], 1)):
             assert found.values[row, column] == pytest.approx(100 * one.value, nan_ok=True)
             assert (found.undecided[row, column], found.programs[row, column]) == (one.undecided, one.programs)
+
+
+@given(m=st.lists(problems(outcomes=tuple(Outcome)), min_size=2, max_size=4))
+@settings(deadline=None, max_examples=40)
+def test_a_cell_has_the_interval_and_the_bound_of_its_criterion(m):
+    """Over several problems: exactly what `estimate` says of it alone, its method too."""
+    m = [
+        dataclasses.replace(one, problem=f"p{n}", makers=tuple("ab"[i % 2] for i in range(len(one.programs))))
+        for n, one in enumerate(m)
+    ]
+    criteria = {"p_50": Criterion(tau="50"), "limit": Criterion(limit_ms=1, timeouts="tolerated")}
+    makers = sorted({by for one in m for by in one.makers})
+    found = matrix(m, criteria, alone(*makers))
+    for row, criterion in enumerate(criteria.values()):
+        expected = estimate([judge(one, criterion) for one in m], m, 1)
+        for cell, one in zip(found.cells[row], expected, strict=True):
+            assert (cell.value, cell.upper_bound, cell.problems) == (one.value, one.upper_bound, one.problems)
+            assert (cell.interval, cell.method) == (one.interval, one.method)
+            assert found.over_runs(row, 0) is None
 
 
 def test_spread_and_range_by_hand():
@@ -92,6 +112,8 @@ def test_repeated_trainings_have_an_interval_of_their_own():
     welch = stats.ttest_ind([0.5, 0.75, 1.0], [0.25, 0.5, 0.5], equal_var=False).confidence_interval()
     assert ranking.half_width_runs == pytest.approx(50 * (welch.high - welch.low))
     assert (ranking.half_width, ranking.spread) == (pytest.approx(0), pytest.approx(75 - 500 / 12))
+    own = stats.t.interval(0.95, 2, loc=75, scale=stats.sem([50, 75, 100]))
+    assert found.over_runs(0, 1) == pytest.approx((own[0] / 100, min(own[1] / 100, 1)))
     assert not ranking.decides  # 33 points apart, and training again moves that by more
     (one,) = family_figures(matrix(both, {"p_100": Criterion()}, alone("a-1", "b-3")))
     assert (math.isnan(one.half_width_runs), one.decides) == (True, True)
@@ -108,6 +130,7 @@ def test_correlations_by_scipy():
         tuple((i,) for i in range(6)),
         tuple("wxyz"),
         ("leaderboard ranking",) * 4,
+        shares,
         shares,
         counts,
         counts,

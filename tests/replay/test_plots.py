@@ -7,7 +7,8 @@ from replay_builders import measured, problems
 from replay.criteria import Criterion
 from replay.estimates import estimate
 from replay.judging.gates import judge
-from replay.plots import curve_plot, tau_curve
+from replay.plots import curve_plot
+from replay.studies.curves import tau_curve
 
 TAUS = ("100", "50", "12.5", 10)
 

@@ -54,7 +54,9 @@ def robustness_picture(kind):
 def curve_picture(kind):
     steps = checkpoints(MAKERS, "run-{step}")
     tiers = {"p0": "easy", "p1": "hard"}
-    points = learning_curve(problems(), Criterion(), steps, taus=["100", "50"], tiers=tiers)
+    points = learning_curve(
+        problems(), Criterion(), steps, taus=["100", "50"], tiers=tiers, rng=lambda: np.random.default_rng(0)
+    )
     return learning_plot(points, "campaign one", FOOTER, kind=kind)
 
 
@@ -113,7 +115,7 @@ def test_matplotlib_is_loaded_only_to_draw():
 
 def test_undecided_points_are_hollow():
     """A white marker on each point that has undecided programs, and on no other."""
-    point = Point("m", 1.0, 0, None, 50, 40.0, 1, 4, 2)
+    point = Point("m", 1.0, 0, None, 50, 40.0, (30.0, 50.0), "t", 45.0, 1, 4, 2)
     decided = [dataclasses.replace(point, tau=tau, undecided=0) for tau in (50, 30, 10)]
     drawn = [
         sweep_plot(
@@ -131,7 +133,9 @@ def test_long_names_and_empty_rows_are_drawn():
     """A matrix in which nothing is known, and names longer than a label."""
     nothing = np.full((2, 2, 1), np.nan)
     counts = np.zeros((2, 2), dtype=np.int64)
-    found = Matrix(("a" * 60, "b"), ((0,), (1,)), ("c" * 60, "d"), ("pre-execution",) * 2, nothing, counts, counts)
+    found = Matrix(
+        ("a" * 60, "b"), ((0,), (1,)), ("c" * 60, "d"), ("pre-execution",) * 2, nothing, nothing, counts, counts
+    )
     svg = matrix_plot(found, "campaign one", FOOTER, kind="svg")
     assert b"a" * 17 + b".." in svg
     assert b"a" * 35 not in svg

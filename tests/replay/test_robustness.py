@@ -13,6 +13,13 @@ from replay.studies.sweeps import Point, sweep
 MS = 1_000_000
 
 
+def point(maker, **other):
+    """One maker at one place."""
+    plain = {"alpha": 1.0, "beta_ns": 0, "timeout_ns": None, "tau": 50, "p_tau": 1.0, "interval": None, "method": "t"}
+    counts = {"at_most": other.get("p_tau", 1.0), "undecided": 0, "programs": 4, "problems": 2}
+    return Point(maker, **(plain | counts | other))
+
+
 def test_the_lines_of_a_small_campaign():
     """References of 10, 20, ... 100 ms against one model at 45 ms and the baseline at 75 ms; p_50 asks for half.
 
@@ -43,7 +50,7 @@ def test_gains_of_the_published_table():
 def test_points_are_matched_by_place_and_tau():
     """Gains compare the same beta and the same tau, in whatever order the points come."""
     grid = [
-        Point(maker, 1.0, beta, None, tau, p, 1, 4, 2)
+        point(maker, tau=tau, beta_ns=beta, p_tau=p, undecided=1, interval=(p - 1, p + 2), at_most=p + 10)
         for maker, tau, beta, p in (
             ("m", 50, 10, 30.0),
             ("m", 50, -10, 10.0),
@@ -57,9 +64,23 @@ def test_points_are_matched_by_place_and_tau():
     assert found["m", 50].gain == pytest.approx((-50, 100))
     assert found["m", 30].gain == pytest.approx((200,))
     assert found["m", 50].undecided == (1, 1)
+    assert (found["m", 50].interval, found["m", 50].at_most) == (((9, 12), (29, 32)), (20, 40))
+    # at -10 ns m is 10 to 20 and b 20 to 30; at 10 ns m is 30 to 40 and b 15 to 25
+    assert found["m", 50].gain_bounds == (pytest.approx((-200 / 3, 0)), pytest.approx((20, 500 / 3)))
+    assert found["b", 50].gain_bounds == ((0, 0), (0, 0))
+
+
+def test_a_gain_over_what_may_be_nothing_has_no_upper_bound():
+    """The baseline passes 0 to 10%: no gain is known, at least 0 and without an end if all of it is undecided."""
+    grid = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0, at_most=10.0, undecided=1)]
+    mine, base = ({one.maker: one for one in lines((grid, grid), "b")}[maker] for maker in "mb")
+    assert (math.isnan(mine.gain[0]), mine.gain_bounds) == (True, ((0, math.inf),))
+    assert base.gain_bounds == (None,)
+    nothing = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0)]
+    assert lines((nothing, nothing), "b")[1].gain_bounds == (None,)
 
 
 def test_an_unknown_baseline():
     """The makers that could be meant are named."""
     with pytest.raises(ReplayError, match="baseline 'c' made none of the programs; choose one of m"):
-        lines(([Point("m", 1.0, 0, None, 50, 1.0, 0, 1, 1)],) * 2, "c")
+        lines(([point("m")],) * 2, "c")

@@ -7,68 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured, problems
+from replay_builders import MS, make_tests, measured
+from worlds import common, measurements
 
 import replay.studies.sweeps
 from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.estimates import estimate
 from replay.judging.gates import judge
-from replay.measurements import Outcome
 from replay.studies.prepared import Many, is_common, judge_many, rates_of
 from replay.studies.scaling import Scale, scaled
 from replay.studies.sweeps import Axes, Point, at, sweep
-
-ALL = tuple(Outcome)
-MOSTLY = (Outcome.OK,) * 8 + ALL
-
-
-@st.composite
-def common(draw):
-    """A criterion that machine code knows, with small limits."""
-    chosen = draw(
-        st.fixed_dictionaries(
-            {
-                "tau": st.sampled_from(["100", "50", "30", "12.5"]),
-                "reading": st.sampled_from(["leaderboard", "score", "over-limit", "zero"]),
-                "percentile": st.sampled_from(["mean", "strict", "weak"]),
-                "correctness": st.sampled_from(["strict", "original"]),
-                "interface": st.sampled_from(["ignored", "required"]),
-                "timeouts": st.sampled_from(["fail", "tolerated"]),
-                "timeout_ms": st.sampled_from([None, 2, 4]),
-                "limit_ms": st.sampled_from([None, 1, 3, 5]),
-                "in_time": st.sampled_from(["ignored", "required"]),
-                "estimator": st.sampled_from(["median", "min", "mean", "hodges-lehmann"]),
-                "min_references": st.integers(1, 3),
-                "missing": st.sampled_from(["undecided", "fail"]),
-                "reward": st.sampled_from(["collapsed-binary", "additive", "optimization-only"]),
-            }
-        )
-    )
-    clock, startup = draw(st.sampled_from([("wall", "keep"), ("wall", "subtract"), ("cpu", "keep")]))
-    return Criterion.from_mapping(chosen | {"clock": clock, "startup": startup})
-
-
-@st.composite
-def measurements(draw, *, programs=6, tests=3):
-    """A small problem in whole ms, with several makers, all outcomes, kinds of tests and some runs without a time."""
-    m = draw(problems(outcomes=MOSTLY, programs=programs, tests=tests))
-    count, width = len(m.programs), len(m.tests.ids)
-    flags = [np.array(draw(st.lists(st.booleans(), min_size=width, max_size=width))) for _ in range(2)]
-    kinds = dataclasses.replace(m.tests, original=flags[0], correctness=flags[1], optimization=~flags[1] | flags[0])
-    wall = m.wall_ns * MS
-    wall[draw(st.integers(0, count - 1)), draw(st.integers(0, width - 1))] = draw(st.sampled_from([-1, 3 * MS]))
-    return dataclasses.replace(
-        m,
-        tests=kinds,
-        makers=tuple("ab"[i % 2] for i in range(count)),
-        candidate=np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count))),
-        wall_ns=wall,
-        cpu_ns=np.where(wall < 0, -1, wall // 2),
-        startup_ns=np.full((count, width), draw(st.sampled_from([0, MS, -1]))),
-        limit_ns=np.where(m.limit_ns < 0, -1, m.limit_ns * MS),
-        interface=draw(st.sampled_from([None, np.resize(np.array([1, 0, -1], dtype=np.int8), count)])),
-    )
 
 
 @given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), data=st.data())
@@ -98,6 +47,7 @@ def either(request, monkeypatch):
 @given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), compiled=st.booleans())
 @settings(deadline=None, max_examples=40)
 def test_every_point_is_its_single_replay(m, criterion, compiled):
+    """p_tau, its interval over problems, its bound and its counts are those of `estimate`, to the last bit."""
     m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
     axes = Axes((100, 50, 10), timeouts_ns=(None, 2 * MS), alphas=(1.0, 0.75), betas_ns=(0, -MS))
     heard = []
@@ -120,6 +70,9 @@ def test_every_point_is_its_single_replay(m, criterion, compiled):
                         timeout,
                         tau,
                         100 * e.value,
+                        None if e.interval is None else (100 * e.interval[0], 100 * e.interval[1]),
+                        e.method,
+                        100 * e.upper_bound,
                         e.undecided,
                         e.programs,
                         e.problems,
@@ -228,6 +181,7 @@ def test_many_problems_are_judged_as_one_by_one(m, criterion):
         rate = rates[one.maker]
         assert (rate.value, rate.passed, rate.undecided) == (one.value, one.passed, one.undecided)
         assert (rate.programs, rate.problems) == (one.programs, one.problems)
+        assert (rate.upper_bound, rate.interval, rate.method) == (one.upper_bound, one.interval, one.method)
 
 
 @pytest.mark.parametrize("reading", ["leaderboard", "score"])

@@ -6,40 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compare_ledgers import LATER_MS, PROBLEMS, SLOWER, campaign, programs
 from lap import lap, sql, well
 from scipy import stats
-from tui_ledgers import Program, append, campaign_facts, problem_facts, run_facts
+from tui_ledgers import append, problem_facts
 
 from ledger.events import TrainingDeclared
-
-PROBLEMS = tuple(f"p{i}.0123456789ab" for i in range(1, 5))
-FIRST = {"top-1": (15, 55, 95, None), "top-2": (15, 55, 95, None), "base-1": (55, 95, 95, None), "base-2": (55,) * 4}
-LAST = {"top-1": (15, 15, 15, 15), "top-2": (15, 55, 55, 95), "base-1": (None,) * 4, "base-2": (95, 95, 95, None)}
-"""ms of four samples a maker on problems 1 to 3, and on problem 4; None is a wrong answer.
-
-Among references of 10, 20, ... 100 ms: 15 ms has q = 1/10, 55 ms 5/10, 95 ms 9/10.
-"""
-SLOWER, LATER_MS = 1.25, 20
-
-
-def programs(problem, scale=lambda ms: ms):
-    """Ten references and the makers' samples."""
-    yield from (Program(f"h{i}", (scale(10.0 * (i + 1)),) * 2, reference=True) for i in range(10))
-    for maker, durations in (LAST if problem == PROBLEMS[-1] else FIRST).items():
-        for i, ms in enumerate(durations):
-            wrong = {} if ms else {0: "wrong_answer"}
-            yield Program(f"{maker}-{i}", (scale(float(ms or 1)),) * 2, maker=maker, outcomes=wrong)
-
-
-def campaign(name, scale=lambda ms: ms, *, left_out=()):
-    """The opening and the runs of a campaign over the four problems, without some programs."""
-    opened, run = [], []
-    for problem in PROBLEMS:
-        own = [program for program in programs(problem, scale) if program.name not in left_out]
-        opened += campaign_facts(name, problem, own)
-        run += [fact for program in own for fact in run_facts(name, problem, program)]
-    ids = {key: tuple(one for part in opened for one in getattr(part, key)) for key in ("programs", "references")}
-    return [replace(opened[0], problems=PROBLEMS, works=sum(one.works for one in opened), **ids), *run]
 
 
 def declared(name, reward):
@@ -223,7 +195,7 @@ def test_what_is_extrapolated_is_said(both: Path, tmp_path: Path) -> None:
     shutil.copytree(both, root)
     append(root, campaign("some", lambda ms: SLOWER * ms + LATER_MS, left_out=[f"h{i}" for i in range(5, 10)]))
     done = well("calibrate", "--from", "main", "--to", "some", "--ledger", root)
-    said = "40 of 40 stored durations to be mapped lie outside the 10 to 50 ms of the pairs"
+    said = "40 of the 40 stored durations that the calibration maps lie outside the 10 to 50 ms it was fitted on"
     assert f"warning: {said}: ranks among them are extrapolated" in done.err
     words = ("compare", "top-1", "base-1", "--campaign", "some", "--ledger", root)
     done = well(*words, "--calibration", "affine")

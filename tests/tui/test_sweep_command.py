@@ -44,6 +44,8 @@ def test_a_sweep_is_what_replay_says_at_each_place(folder: Path) -> None:
             )
             for one, other in zip(found, single, strict=True):
                 assert one["p_tau"] == pytest.approx(100 * other["value"])
+                assert [one["low"], one["high"]] == pytest.approx([100 * end for end in other["interval"]])
+                assert (one["method"], one["at_most"]) == (other["method"], pytest.approx(100 * other["upper_bound"]))
                 assert (one["undecided"], one["programs"]) == (other["undecided"], other["programs"])
 
 
@@ -63,8 +65,8 @@ def test_a_timeout_past_the_cap_is_shown(folder: Path) -> None:
     """One program of `base` was killed at 10 s on each problem: 20 s was never run, and the sweep says so."""
     done = well("sweep", "--tau", "50", "--timeout", "2s,20s", cwd=folder)
     assert done.err == (
-        "warning: timeout 20000 ms is above what was executed: 3 runs of 3 candidates were killed before it;"
-        " what hangs on them is undecided\n"
+        "warning: timeout 20000 ms: the limit asked for is above what was executed (10000 ms): 3 runs of 3 candidates"
+        " were killed before it, and only running them again with the longer limit can decide them\n"
     )
     found = well("sweep", "--tau", "50", "--timeout", "2s,20s", "--json", cwd=folder).json
     assert found["capped"] == [{"timeout_ns": 20_000 * MS, "runs": 3, "programs": 3}]
@@ -150,6 +152,19 @@ def test_a_matrix_by_hand(folder: Path) -> None:
     assert ranking["range"] == pytest.approx((0 + 50 + 50) / 3)
 
 
+def test_a_cell_is_what_replay_says_of_it(folder: Path) -> None:
+    """Interval, method and bound of each cell are those of `lap replay` under that criterion, in percent."""
+    found = well("matrix", "--criterion", "top-50", "--criterion", "rlvr", "--json", cwd=folder).json["cells"]
+    for name in ("top-50", "rlvr"):
+        single = well("replay", "--criterion", name, "--json", cwd=folder).json["criteria"][0]["estimates"]
+        expected = {one["maker"]: one for one in single}
+        for cell in (one for one in found if one["criterion"] == name):
+            one = expected[cell["run"]]
+            assert [cell["low"], cell["high"]] == pytest.approx([100 * end for end in one["interval"]])
+            assert (cell["method"], cell["at_most"]) == (one["method"], pytest.approx(100 * one["upper_bound"]))
+            assert (cell["runs_low"], cell["runs_high"]) == (None, None)
+
+
 def test_a_family_that_decides_nothing_is_told(folder: Path) -> None:
     """One run alone: no spread, so nothing is decided; the interval over problems is named as such."""
     done = well("matrix", "--run", "base", "--criterion", "rlvr", cwd=folder)
@@ -186,13 +201,26 @@ def test_criteria_of_a_matrix(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_matrix_as_files_and_table(folder: Path, tmp_path: Path) -> None:
-    """Every environment by default; one CSV row a criterion and run; numbered columns in the table."""
+    """Every environment by default; a CSV row a cell, pair of criteria and family; numbered columns in the table."""
     done = well("matrix", "--out", tmp_path / "m.csv", "--out", tmp_path / "m.svg", cwd=folder)
     with (tmp_path / "m.csv").open() as file:
         rows = list(csv.DictReader(file))
-    criteria = list(dict.fromkeys(row["criterion"] for row in rows))
-    assert len(rows) == 3 * len(criteria)
-    assert {row["pass_at_1"] for row in rows if row["criterion"] == "pre-2s"} == {""}  # no test takes 2 s
+    by_table = {name: [row for row in rows if row["table"] == name] for name in ("cell", "agreement", "family")}
+    criteria = list(dict.fromkeys(row["criterion"] for row in by_table["cell"]))
+    sizes = [len(part) for part in by_table.values()]
+    assert (sizes, sum(sizes)) == ([3 * len(criteria), len(criteria) ** 2, 7], len(rows))
+    assert {row["pass_at_1"] for row in by_table["cell"] if row["criterion"] == "pre-2s"} == {""}  # no test takes 2 s
+    asked = well("matrix", "--json", cwd=folder).json
+    for row, cell in zip(by_table["cell"], asked["cells"], strict=True):
+        assert [row[name] for name in ("low", "high", "at_most")] == [
+            "" if cell[name] is None else str(cell[name]) for name in ("low", "high", "at_most")
+        ]
+    agree = [number for line in asked["spearman"] for number in line]
+    assert [row["spearman"] for row in by_table["agreement"]] == ["" if n is None else str(n) for n in agree]
+    for row, one in zip(by_table["family"], asked["families"], strict=True):
+        assert (row["family"], row["decides"]) == (one["family"], str(one["decides"]))
+        figures = ("spread", "half_width", "half_width_runs", "range")
+        assert [row[name] for name in figures] == ["" if one[name] is None else str(one[name]) for name in figures]
     assert (tmp_path / "m.svg").read_bytes().startswith(MAGIC["svg"])
     assert f"{len(criteria)} {criteria[-1]}" in done.out
 

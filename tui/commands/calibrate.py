@@ -8,9 +8,10 @@ import click
 
 from ledger.events import CONTROL
 from ledger.store.location import Location
+from replay.calibration import outside_warning
 from replay.criteria import describe
 from tui.criteria import criterion_options, read_criterion
-from tui.output import json_option, ledger_option, print_json, print_table, progress, say
+from tui.output import json_option, ledger_option, print_json, print_table, progress, say, tell
 from tui.services import group_name, lease_option, log_option, serving
 from tui.session import writing
 from tui.settings import read_settings
@@ -100,7 +101,9 @@ def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
     with writing(place, "lap calibrate") as open_, progress("fitting", len(order.kinds)) as bar:
         done = calibrate(open_.ledger, open_.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
     if as_json:
-        print_json({**asdict(done.kept), "tried": [asdict(one) for one in done.tried]})
+        found = outside_warning(done.kept)
+        told = {"warnings": [found] if found else [], "tried": [asdict(one) for one in done.tried]}
+        print_json({**asdict(done.kept), **told})
     else:
         _show(done, order)
 
@@ -117,12 +120,7 @@ def _show(done: "Calibrated", order: "CalibrationOrder") -> None:
         say("no map may be used: judge with calibration 'none'; the refusal is kept")
     else:
         say(f"kept: calibration {kept.calibration_id[:12]}, asked for with `--calibration {kept.kind}`")
-    if kept.outside:
-        low, high = ((end or 0) / 1e6 for end in (kept.low_ns, kept.high_ns))
-        say(
-            f"warning: {kept.outside} of {kept.moved} stored durations to be mapped lie outside the {low:.6g} to"
-            f" {high:.6g} ms of the pairs: ranks among them are extrapolated"
-        )
+    tell([outside_warning(kept)] if kept.outside else [])
 
 
 def _no_map(one: "CalibrationFitted") -> Row:

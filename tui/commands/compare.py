@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from tui.criteria import criterion_options, read_criterion
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json
+from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json
 from tui.session import asking
 from tui.settings import read_settings
 
@@ -22,7 +22,7 @@ TIERS = ("auto", "stored", "tokens", "none")
 @click.option("--tiers", "how", default="auto", type=click.Choice(TIERS), help="Difficulty tiers.  [default: auto]")
 @click.option("--b-campaign", default=None, metavar="ID", help="Campaign of B, where it is not that of A.")
 @click.option("--again", default=None, metavar="ID", help="Campaign that ran the same code again, for the A/A figure.")
-@click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
+@from_option
 @click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap.  [default: 0]")
 @click.option("--resamples", default=10_000, type=click.IntRange(100), help="[default: 10000]")
 @click.option(

@@ -12,12 +12,11 @@ from ledger.errors import UserError
 from replay.criteria import Criterion
 from tui.axes import percents
 from tui.criteria import criterion_options, read_criterion
-from tui.measured import Measured, measured, small_print
+from tui.intervals import at_most, of_percents
+from tui.measured import Measured, Study, about, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress
-from tui.pictures import endings, out_option, save
-from tui.session import asking
-from tui.settings import read_settings
+from tui.output import print_json, print_table, progress, tell
+from tui.pictures import flat, save
 from tui.tiers import HOW, tiers
 
 if TYPE_CHECKING:
@@ -35,7 +34,10 @@ COLUMNS = (
     "undecided",
     "p_tau, %",
     "95% interval",
+    "at most, %",
     "gain on the first, %",
+    "95% of gain",
+    "gain if undecided, %",
 )
 ROLLOUTS = """
 SELECT DISTINCT p.program_id, g.training_id, r.policy
@@ -49,23 +51,11 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 @click.option(
     "--training", default=None, metavar="ID", help="A stored training run.  [default: all, without --checkpoint]"
 )
-@click.option("--tau", default="100,50,30,10", metavar="LIST", help="Percents.  [default: 100,50,30,10]")
+@tau_option("100,50,30,10")
 @click.option("--tiers", "how", default="auto", type=click.Choice(HOW), help="[default: auto]")
-@click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
-@out_option
-@campaign_option
-@ledger_option
-@at_option
-@json_option
-def command(
-    word: str | None,
-    outs: tuple[str, ...],
-    campaign: str | None,
-    ledger: str | None,
-    at: str | None,
-    as_json: bool,
-    **rest: Any,
-) -> None:
+@click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap of gains.  [default: 0]")
+@study_options(calibrated=True)
+def command(study: Study, word: str | None, pattern: str | None, training: str | None, **rest: Any) -> None:
     """Draw the learning curve of a training run: every checkpoint, from p_100 to p_10, by difficulty tier.
 
     Checkpoints are makers whose name carries the step, which may end in k for thousands; or, where the samples of a
@@ -78,25 +68,26 @@ def command(
       lap curve --checkpoint "*-{step}" --tau 100:10:-10 --out curve.csv --out curve.png
     """
     keep_freed_memory()
-    pattern, training, how, source = (rest.pop(name) for name in ("pattern", "training", "how", "source"))
+    how, seed = rest.pop("how"), rest.pop("seed")
     if pattern and training:
         raise UserError("lap curve: --checkpoint goes by names and --training by stored events; give one of them")
     taus = [str(tau) for tau in percents(rest.pop("tau"))]
     name, criterion = read_criterion(word, rest)
-    paths = endings(outs)
-    with asking(read_settings(ledger=ledger).location, at) as questions:
-        found = measured(questions, campaign, criterion, source)
+    with study.asking() as questions:
+        found = study.measured(questions, criterion)
         found, steps = _checkpoints(questions, found, pattern, training)
         of_problem, followed = tiers(questions, found.problems, how)
-    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem)
-    if paths:
-        _save(paths, found, (name, criterion), points, followed)
-    if as_json:
-        about = {"cut": found.cut, "campaign": found.campaign, "criterion": name, "hash": criterion.hash}
-        print_json({**about, "tiers": followed, "calibration": found.calibration or None, "points": _rows(points)})
+    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed)
+    if study.paths:
+        _save(study.paths, found, (name, criterion), points, followed)
+    warnings = found.warnings({name: criterion})
+    if study.as_json:
+        told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
+        print_json({**about(found, name, criterion), **told})
         return
     print_table(COLUMNS, [_words(point) for point in points], title=found.title, cut=found.cut)
-    click.echo(f"{name}: criterion {criterion.hash[:12]}; {followed}")
+    click.echo(f"{name}: criterion {criterion.hash[:12]}; {followed}; seed {seed}")
+    tell(warnings)
 
 
 def _checkpoints(
@@ -131,7 +122,10 @@ def _points(
     *,
     taus: Sequence[str],
     of_problem: dict[str, str],
+    seed: int,
 ) -> "list[CurvePoint]":
+    import numpy as np
+
     from replay.studies.curves import learning_curve
 
     with progress("curve", len(found.problems)) as bar:
@@ -139,21 +133,29 @@ def _points(
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return learning_curve(found.problems, criterion, steps, taus=taus, tiers=of_problem, progress=heard)
+        return learning_curve(
+            found.problems,
+            criterion,
+            steps,
+            taus=taus,
+            tiers=of_problem,
+            rng=lambda: np.random.default_rng(seed),
+            progress=heard,
+        )
 
 
 def _rows(points: "Sequence[CurvePoint]") -> list[dict[str, Any]]:
-    """One row a point, its interval in two places."""
-    rows = []
-    for point in points:
-        row = asdict(point)
-        low, high = row.pop("interval") or (math.nan, math.nan)
-        rows.append({**row, "low": low, "high": high})
-    return rows
+    """One row a point, its intervals and bounds in two places each."""
+    ends = {
+        "interval": ("low", "high"),
+        "relative_interval": ("relative_low", "relative_high"),
+        "relative_bounds": ("relative_at_least", "relative_at_most"),
+    }
+    return [flat(asdict(point), **ends) for point in points]
 
 
 def _words(point: "CurvePoint") -> tuple[object, ...]:
-    interval = "-" if point.interval is None else f"{point.interval[0]:.1f} .. {point.interval[1]:.1f}"
+    bounds = point.relative_bounds
     return (
         point.run,
         point.step,
@@ -163,8 +165,11 @@ def _words(point: "CurvePoint") -> tuple[object, ...]:
         point.programs,
         point.undecided,
         "-" if math.isnan(point.p_tau) else point.p_tau,
-        interval,
+        of_percents(point.interval, point.method),
+        at_most(point.p_tau, point.at_most),
         "-" if math.isnan(point.relative) else point.relative,
+        of_percents(point.relative_interval),
+        of_percents(bounds if bounds and bounds[0] < bounds[1] else None),
     )
 
 

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import click
 
 from ledger.errors import UserError
 from ledger.questions import Questions
+from replay.calibration import Fit
+from replay.cautions import cautions
+from replay.criteria import Criterion
 from replay.flips import Change, Judgement, tally, turned
-from replay.shell import load
+from replay.judging.gates import Verdicts
+from replay.measurements import ProblemMeasurements
+from replay.shell import Calibration, Snapshot, load
 from tui.amounts import unit_of
 from tui.answers import Asking, ask, weigh
 from tui.criteria import read_criterion
@@ -19,6 +23,7 @@ from tui.engines import How, engine_options
 from tui.output import (
     at_option,
     campaign_option,
+    from_option,
     json_option,
     ledger_option,
     plain,
@@ -26,6 +31,7 @@ from tui.output import (
     print_table,
     progress,
     say,
+    tell,
 )
 from tui.session import asking
 from tui.settings import read_settings
@@ -41,6 +47,7 @@ class _Side:
     replay_id: str | None = None
     differences: Sequence[str] = ()
     note: str = ""
+    warnings: Sequence[str] = ()
 
 
 @click.command()
@@ -48,7 +55,7 @@ class _Side:
 @click.argument("b", required=False)
 @click.option("--criterion-a", "first", default=None, metavar="NAME|FILE", help="A criterion instead of a replay A.")
 @click.option("--criterion-b", "second", default=None, metavar="NAME|FILE", help="A criterion instead of a replay B.")
-@click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
+@from_option
 @click.option("--limit", default=20, type=click.IntRange(0), help="Flips shown; 0 for all.  [default: 20]")
 @engine_options
 @campaign_option
@@ -93,7 +100,7 @@ def command(
         print_json(_as_json(compared))
     else:
         _show(compared, limit or len(changes))
-    if not _warn(compared):
+    if not _warn(compared, quiet=as_json):
         raise click.exceptions.Exit(1)
 
 
@@ -110,25 +117,39 @@ def _words(names: tuple[str | None, str | None], criteria: tuple[str | None, str
 def _asked(questions: Questions, criterion: str, campaign: str | None, *, asking: Asking) -> _Side:
     snapshot = load(questions, campaign)
     answer = ask(questions, snapshot, *read_criterion(criterion, {}), asking=asking)
-    return _Side(answer.judgement, snapshot.name, snapshot.cut)
+    return _Side(answer.judgement, snapshot.name, snapshot.cut, warnings=answer.warnings)
 
 
 def _stored(
     questions: Questions, words: tuple[str, str], campaign: str | None, *, how: How
 ) -> tuple[_Side, _Side, str | None]:
     """Both replays asked again at their own cuts, and the calibration that their programs meet through."""
-    from consumers.replayed import ask_again, find_replay, meeting
+    from consumers.replayed import find_replay, meeting
 
     if campaign is not None:
         raise UserError("a stored replay names its own campaign; leave --campaign out")
     rows = [find_replay(questions, name) for name in words]
     through = meeting(questions, *rows)
-    sides = []
-    for row in rows:
-        again = ask_again(questions.ledger, questions, row, judge=partial(weigh, how=how))
-        said = Judgement(row["name"], again.criterion, again.measured, again.verdicts)
-        sides.append(_Side(said, row["campaign_id"], row["cut"], row["replay_id"], again.differences, again.note))
-    return sides[0], sides[1], through
+    before, after = (_again(questions, row, how) for row in rows)
+    return before, after, through
+
+
+def _again(questions: Questions, row: dict[str, Any], how: How) -> _Side:
+    """A replay asked again at its own cut, with what to be wary of in it."""
+    from consumers.replayed import ask_again
+
+    fits: list[Fit] = []
+
+    def judge(
+        snapshot: Snapshot, criterion: Criterion, calibration: Calibration | None
+    ) -> tuple[Sequence[ProblemMeasurements], Sequence[Verdicts]]:
+        fits.extend([calibration.fit] if calibration else [])
+        return weigh(snapshot, criterion, calibration, how=how)
+
+    again = ask_again(questions.ledger, questions, row, judge=judge)
+    said = Judgement(row["name"], again.criterion, again.measured, again.verdicts)
+    warnings = cautions(again.measured, {row["name"]: again.criterion}, fits[0] if fits else None)
+    return _Side(said, row["campaign_id"], row["cut"], row["replay_id"], again.differences, again.note, warnings)
 
 
 def _turned(before: Judgement, after: Judgement, through: str | None) -> list[Change]:
@@ -164,8 +185,10 @@ class _Compared:
         return len(one - other), len(other - one)
 
 
-def _warn(compared: _Compared) -> bool:
+def _warn(compared: _Compared, *, quiet: bool) -> bool:
     """Says on stderr what a stored replay said differently; whether every one agrees with the facts at its cut."""
+    if not quiet:
+        tell(dict.fromkeys((*compared.before.warnings, *compared.after.warnings)))
     for side in (compared.before, compared.after):
         name = side.judgement.name
         if side.note:
@@ -222,4 +245,5 @@ def _side_json(side: _Side) -> dict[str, Any]:
         "unit": unit_of(said.criterion.clock),
         "differences": list(side.differences),
         "note": side.note,
+        "warnings": list(side.warnings),
     }

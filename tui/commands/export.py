@@ -11,7 +11,17 @@ import click
 
 from ledger.errors import LapError, UserError
 from tui.criteria import criterion_options, read_criterion
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, progress, say, write_whole
+from tui.output import (
+    at_option,
+    campaign_option,
+    from_option,
+    json_option,
+    ledger_option,
+    print_json,
+    progress,
+    say,
+    write_whole,
+)
 from tui.session import asking
 from tui.settings import read_settings
 
@@ -31,7 +41,7 @@ def question_options(function: F) -> F:
     options = (
         criterion_options,
         click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]"),
-        click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from."),
+        from_option,
         campaign_option,
         ledger_option,
         at_option,

@@ -10,12 +10,11 @@ import click
 
 from ledger.errors import UserError
 from replay.criteria import ENVIRONMENTS, Criterion
-from tui.measured import Measured, measured, named_criteria, small_print
+from tui.intervals import of_shares
+from tui.measured import Measured, Study, named_criteria, small_print, study_options
 from tui.memory import keep_freed_memory
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress, say
-from tui.pictures import endings, out_option, save
-from tui.session import asking
-from tui.settings import read_settings
+from tui.output import print_json, print_table, progress, say, tell
+from tui.pictures import flat, save
 
 if TYPE_CHECKING:
     from replay.studies.matrix import FamilyFigures, Matrix
@@ -33,24 +32,13 @@ if TYPE_CHECKING:
 @click.option(
     "--criterion", "words", multiple=True, metavar="NAME|FILE", help="Repeat.  [default: every environment preset]"
 )
-@out_option
-@campaign_option
-@ledger_option
-@at_option
-@json_option
-def command(
-    runs: tuple[str, ...],
-    words: tuple[str, ...],
-    outs: tuple[str, ...],
-    campaign: str | None,
-    ledger: str | None,
-    at: str | None,
-    as_json: bool,
-) -> None:
+@study_options(calibrated=False)
+def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None:
     """Judge every training run by every criterion: pass@1, rank correlations, and what a family of criteria decides.
 
     A family's spread is how far it sets the runs apart, its range how far it moves with its own parameter. A spread
-    below its interval over problems decides nothing about the runs.
+    below its interval over problems decides nothing about the runs. A file of rows holds all three tables, told apart
+    by the column `table`: cell, agreement, family.
 
     \b
     Example:
@@ -62,40 +50,65 @@ def command(
     from replay.studies.matrix import family_figures, matrix
 
     criteria = named_criteria(words, list(ENVIRONMENTS.items()))
-    paths = endings(outs)
-    with asking(read_settings(ledger=ledger).location, at) as questions:
-        found = measured(questions, campaign, Criterion())
+    with study.asking() as questions:
+        found = study.measured(questions, Criterion())
     chosen = find_runs(found.makers, runs)
     if not chosen:
         raise UserError("lap matrix: only humans made programs here; name a run with --run human, or run a model's")
     with progress("matrix", len(found.problems)) as bar:
         weighed = matrix(found.problems, criteria, chosen, lambda done: bar.advance(bar.task_ids[0], done))
     figures = family_figures(weighed)
-    if paths:
-        _save(paths, found, criteria, weighed)
-    if as_json:
+    if study.paths:
+        _save(study.paths, found, criteria, weighed, figures)
+    if study.as_json:
         print_json(_as_json(found, criteria, weighed, figures))
     else:
         _show(found, criteria, weighed, figures)
 
 
-def _rows(criteria: Mapping[str, Criterion], weighed: "Matrix") -> list[dict[str, Any]]:
-    """One row a criterion and run."""
-    values, problems = weighed.values, weighed.problems
+def _cells(criteria: Mapping[str, Criterion], weighed: "Matrix") -> list[dict[str, Any]]:
+    """One row a criterion and run, in percent: interval over problems, interval over runs and bound by themselves."""
+    rows = []
+    for row, name in enumerate(weighed.criteria):
+        for column, (run, cell) in enumerate(zip(weighed.runs, weighed.cells[row], strict=True)):
+            value, upper, interval = cell.percent
+            repeats = weighed.over_runs(row, column)
+            found = {
+                "criterion": name,
+                "hash": criteria[name].hash,
+                "family": weighed.families[row],
+                "run": run,
+                "pass_at_1": value,
+                "interval": interval,
+                "method": cell.method,
+                "over_runs": None if repeats is None else (100 * repeats[0], 100 * repeats[1]),
+                "at_most": upper,
+                "undecided": int(weighed.undecided[row, column]),
+                "programs": int(weighed.programs[row, column]),
+                "problems": cell.problems,
+            }
+            rows.append(flat(found, interval=("low", "high"), over_runs=("runs_low", "runs_high")))
+    return rows
+
+
+def _tables(
+    criteria: Mapping[str, Criterion], weighed: "Matrix", figures: "Sequence[FamilyFigures]"
+) -> list[dict[str, Any]]:
+    """The cells, the agreement of each two criteria, and the families' figures: rows told apart by `table`."""
+    agree = weighed.correlations.tolist()
     return [
-        {
-            "criterion": name,
-            "hash": criteria[name].hash,
-            "family": weighed.families[row],
-            "run": run,
-            "pass_at_1": float(values[row, column]),
-            "undecided": int(weighed.undecided[row, column]),
-            "programs": int(weighed.programs[row, column]),
-            "problems": int(problems[row, column]),
-        }
-        for row, name in enumerate(weighed.criteria)
-        for column, run in enumerate(weighed.runs)
+        *({"table": "cell", **row} for row in _cells(criteria, weighed)),
+        *(
+            {"table": "agreement", "criterion": one, "other": other, "spearman": agree[i][j]}
+            for i, one in enumerate(weighed.criteria)
+            for j, other in enumerate(weighed.criteria)
+        ),
+        *({"table": "family", **row} for row in _families(figures)),
     ]
+
+
+def _families(figures: "Sequence[FamilyFigures]") -> list[dict[str, Any]]:
+    return [{**asdict(one), "decides": one.decides} for one in figures]
 
 
 def _as_json(
@@ -106,31 +119,32 @@ def _as_json(
         "campaign": found.campaign,
         "runs": list(weighed.runs),
         "criteria": list(weighed.criteria),
-        "cells": _rows(criteria, weighed),
+        "warnings": found.warnings(criteria),
+        "cells": _cells(criteria, weighed),
         "spearman": weighed.correlations.tolist(),
-        "families": [{**asdict(one), "decides": one.decides} for one in figures],
+        "families": _families(figures),
     }
 
 
-def _save(paths: Sequence[Path], found: Measured, criteria: Mapping[str, Criterion], weighed: "Matrix") -> None:
+def _save(
+    paths: Sequence[Path],
+    found: Measured,
+    criteria: Mapping[str, Criterion],
+    weighed: "Matrix",
+    figures: "Sequence[FamilyFigures]",
+) -> None:
     from replay.plots.heatmap import matrix_plot
 
     footer = small_print(found, list(criteria.items()), "-: no problem left, or runs that do not differ")
     about = {"campaign": found.campaign, "cut": found.cut}
-    save(paths, _rows(criteria, weighed), lambda kind: matrix_plot(weighed, found.title, footer, kind=kind), about)
+    rows = _tables(criteria, weighed, figures)
+    save(paths, rows, lambda kind: matrix_plot(weighed, found.title, footer, kind=kind), about)
 
 
 def _show(
     found: Measured, criteria: Mapping[str, Criterion], weighed: "Matrix", figures: "Sequence[FamilyFigures]"
 ) -> None:
-    values, problems = weighed.values, weighed.problems
-    rows = [
-        (name, weighed.families[row], int(problems[row].max()), int(weighed.undecided[row].sum()), *map(_one, line))
-        for row, (name, line) in enumerate(zip(weighed.criteria, values.tolist(), strict=True))
-    ]
-    print_table(
-        ("criterion", "family", "problems", "undecided", *weighed.runs), rows, title=f"{found.title}, pass@1 in %"
-    )
+    _show_cells(found, weighed)
     if len(weighed.runs) > 1:
         agree = weighed.correlations.tolist()
         pairs = [(name, *map(_two, line)) for name, line in zip(weighed.criteria, agree, strict=True)]
@@ -139,6 +153,30 @@ def _show(
         print_table(("", *numbers), numbered, title="Spearman between criteria over the runs")
     _show_families(found, figures)
     click.echo(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
+    tell(found.warnings(criteria))
+
+
+def _show_cells(found: Measured, weighed: "Matrix") -> None:
+    """pass@1 and its intervals over problems; those over repetitions, and bounds, where there are any."""
+    values, problems = weighed.values, weighed.problems
+    rows = [
+        (name, weighed.families[row], int(problems[row].max()), int(weighed.undecided[row].sum()), *map(_one, line))
+        for row, (name, line) in enumerate(zip(weighed.criteria, values.tolist(), strict=True))
+    ]
+    first = ("criterion", "family", "problems", "undecided", *weighed.runs)
+    print_table(first, rows, title=f"{found.title}, pass@1 in %")
+    columns, lines = ("criterion", *weighed.runs), list(zip(weighed.criteria, weighed.cells, strict=True))
+    within = [(name, *(of_shares(cell.interval, cell.method) for cell in cells)) for name, cells in lines]
+    print_table(columns, within, title="95% interval of pass@1 over problems, %")
+    if any(len(own) > 1 for own in weighed.members):
+        repeats = [
+            (name, *(of_shares(weighed.over_runs(row, place)) for place in range(len(weighed.runs))))
+            for row, name in enumerate(weighed.criteria)
+        ]
+        print_table(columns, repeats, title="95% interval of pass@1 over repeated trainings, %")
+    if weighed.undecided.any():
+        upper = [(name, *(_one(100 * cell.upper_bound) for cell in cells)) for name, cells in lines]
+        print_table(columns, upper, title="pass@1 at most, with undecided programs as passed, %")
 
 
 def _show_families(found: Measured, figures: "Sequence[FamilyFigures]") -> None:

@@ -17,7 +17,7 @@ from tui.commands.naming import Asked, Naming, list_replays, naming_options, pre
 from tui.criteria import criterion_options, read_criterion
 from tui.engines import engine_options
 from tui.memory import keep_freed_memory
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, say, write_whole
+from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say, write_whole
 from tui.session import asking
 from tui.settings import read_settings
 from tui.telling import as_json as told
@@ -41,7 +41,7 @@ from tui.telling import show, show_flips
 )
 @click.option("--flips", "name_flips", is_flag=True, help="Name every program whose verdict flips.")
 @click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
-@click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
+@from_option
 @click.option("--plot", default=None, metavar="FILE", type=click.Path(), help="Draw pass@1 against tau (.png or .svg).")
 @naming_options
 @engine_options
@@ -115,7 +115,8 @@ def _flips(answers: Sequence[Answer]) -> list[tuple[str, str, list[Change]]]:
 def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
     """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
     from ledger.errors import UserError
-    from replay.plots import curve_plot, tau_curve
+    from replay.plots import curve_plot
+    from replay.studies.curves import tau_curve
 
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg"):

@@ -8,7 +8,7 @@ import click
 from ledger.events import FACTS, RewardAssigned
 from ledger.store.location import Location
 from tui.criteria import criterion_options, read_criterion
-from tui.output import campaign_option, json_option, ledger_option, print_json, print_table, say
+from tui.output import campaign_option, from_option, json_option, ledger_option, print_json, print_table, say, tell
 from tui.services import group_name, lease_option, log_option, serving
 from tui.session import asking, writing
 from tui.settings import read_settings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @criterion_options
 @click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]")
-@click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
+@from_option
 @campaign_option
 @ledger_option
 @click.option("--follow", is_flag=True, help="Go on as problems close, until it is stopped.")
@@ -83,10 +83,11 @@ def _once(place: Location, order: "RewardOrder", *, as_json: bool) -> None:
         values = [reward.value for reward in done.new]
         summary = dict(zip(SUMMARY, _summary(values), strict=True)) if values else None
         found = {"criterion": criterion.hash, "held": done.held, "waiting": done.waiting, "summary": summary}
-        found |= {"histogram": histogram(values), "rewards": rewards}
+        found |= {"histogram": histogram(values), "warnings": done.warnings, "rewards": rewards}
         print_json({"cut": done.cut, **found})
     else:
         _show(done.new, done.cut)
+        tell(done.warnings)
         say('one reward: `lap why PROGRAM`; all of them: `lap sql "SELECT * FROM verdict"`')
 
 

@@ -11,43 +11,41 @@ from ledger.errors import UserError
 from replay.criteria import Criterion
 from tui.axes import durations_ns, factors, percents
 from tui.criteria import criterion_options, read_criterion
-from tui.measured import Measured, measured, small_print
+from tui.intervals import at_most, of_percents
+from tui.measured import Measured, Study, about, scale_options, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress
-from tui.pictures import endings, out_option, save
-from tui.session import asking
-from tui.settings import read_settings
+from tui.output import print_json, print_table, progress, tell
+from tui.pictures import flat, save
 
 if TYPE_CHECKING:
     from replay.studies.robustness import Line
 
 NS_PER_MS = 1_000_000
-COLUMNS = ("along", "at", "maker", "tau, %", "p_tau, %", "gain, %", "undecided")
+COLUMNS = (
+    "along",
+    "at",
+    "maker",
+    "tau, %",
+    "p_tau, %",
+    "95% interval",
+    "at most, %",
+    "gain, %",
+    "gain if undecided, %",
+    "undecided",
+)
 
 
 @click.command()
 @criterion_options
 @click.option("--baseline", required=True, metavar="MAKER", help="Whose p_tau a gain is relative to.")
 @click.option("--run", "runs", multiple=True, metavar="PATTERN", help="Makers to show.  [default: all but human]")
-@click.option("--tau", default="50,30", metavar="LIST", help="Percents.  [default: 50,30]")
-@click.option("--alpha", default="0.5:1.5:0.1", metavar="LIST", help="At beta = 0.  [default: 0.5:1.5:0.1]")
-@click.option("--beta", default="-50ms:50ms:10ms", metavar="LIST", help="At alpha = 1.  [default: -50ms:50ms:10ms]")
-@click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
-@out_option
-@campaign_option
-@ledger_option
-@at_option
-@json_option
-def command(
-    word: str | None,
-    baseline: str,
-    outs: tuple[str, ...],
-    campaign: str | None,
-    ledger: str | None,
-    at: str | None,
-    as_json: bool,
-    **rest: Any,
-) -> None:
+@tau_option("50,30")
+@scale_options(
+    ("0.5:1.5:0.1", "At beta = 0.  [default: 0.5:1.5:0.1]"),
+    ("-50ms:50ms:10ms", "At alpha = 1.  [default: -50ms:50ms:10ms]"),
+)
+@study_options(calibrated=True)
+def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...], **rest: Any) -> None:
     """Show in four panels whether a gain would survive a slower or faster sandbox.
 
     References are scaled as alpha * d + beta, clipped at 0; candidates stay as they were measured. alpha < 1 or
@@ -59,24 +57,24 @@ def command(
       lap robustness --baseline qwen-rlvr --run "qwen-*" --tau 50,10 --out panels.png --out panels.csv
     """
     keep_freed_memory()
-    runs, source = rest.pop("runs"), rest.pop("source")
     taus, alphas = percents(rest.pop("tau")), factors("--alpha", rest.pop("alpha"))
     betas = durations_ns("--beta", rest.pop("beta"), signed=True)
     name, criterion = read_criterion(word, rest)
-    paths = endings(outs)
-    with asking(read_settings(ledger=ledger).location, at) as questions:
-        found = measured(questions, campaign, criterion, source)
+    with study.asking() as questions:
+        found = study.measured(questions, criterion)
     shown = _shown(found, runs, baseline)
     series = [one for one in _lines(found, criterion, (taus, alphas, betas), baseline) if one.maker in shown]
-    if paths:
-        _save(paths, found, (name, criterion), series, baseline)
-    if as_json:
-        about = {"cut": found.cut, "campaign": found.campaign, "criterion": name, "hash": criterion.hash}
-        print_json({**about, "calibration": found.calibration or None, "baseline": baseline, "points": _rows(series)})
+    if study.paths:
+        _save(study.paths, found, (name, criterion), series, baseline)
+    warnings = found.warnings({name: criterion})
+    if study.as_json:
+        told = {"baseline": baseline, "warnings": warnings, "points": _rows(series)}
+        print_json({**about(found, name, criterion), **told})
         return
-    rows = [_words(row) for row in _rows(series)]
+    rows = [_words(place) for one in series for place in _places(one)]
     print_table(COLUMNS, rows, title=f"{found.title}, gain over {baseline}", cut=found.cut)
     click.echo(f"{name}: criterion {criterion.hash[:12]}; nothing was run")
+    tell(warnings)
 
 
 def _shown(found: Measured, runs: Sequence[str], baseline: str) -> set[str]:
@@ -108,8 +106,8 @@ def _lines(
     return lines((first, second), baseline)
 
 
-def _rows(series: "Sequence[Line]") -> list[dict[str, Any]]:
-    """One row a place on a line."""
+def _places(one: "Line") -> list[dict[str, Any]]:
+    """Every place on a line."""
     return [
         {
             "along": one.along,
@@ -117,19 +115,40 @@ def _rows(series: "Sequence[Line]") -> list[dict[str, Any]]:
             "unit": "ns" if one.along == "beta" else "",
             "maker": one.maker,
             "tau": one.tau,
-            "p_tau": p,
-            "gain": gained,
-            "undecided": open_,
+            "p_tau": one.p_tau[i],
+            "interval": one.interval[i],
+            "method": one.method[i],
+            "at_most": one.at_most[i],
+            "gain": one.gain[i],
+            "gain_bounds": one.gain_bounds[i],
+            "undecided": one.undecided[i],
         }
-        for one in series
-        for at, p, gained, open_ in zip(one.at, one.p_tau, one.gain, one.undecided, strict=True)
+        for i, at in enumerate(one.at)
     ]
 
 
-def _words(row: dict[str, Any]) -> tuple[object, ...]:
-    at = f"{row['at'] / NS_PER_MS:g} ms" if row["along"] == "beta" else f"{row['at']:g}"
-    shares = ["-" if math.isnan(row[name]) else row[name] for name in ("p_tau", "gain")]
-    return row["along"], at, row["maker"], row["tau"], *shares, row["undecided"]
+def _rows(series: "Sequence[Line]") -> list[dict[str, Any]]:
+    """One row a place on a line, its interval and bounds in two places each."""
+    ends = {"interval": ("low", "high"), "gain_bounds": ("gain_at_least", "gain_at_most")}
+    return [flat(place, **ends) for one in series for place in _places(one)]
+
+
+def _words(place: dict[str, Any]) -> tuple[object, ...]:
+    at = f"{place['at'] / NS_PER_MS:g} ms" if place["along"] == "beta" else f"{place['at']:g}"
+    value, gained = ("-" if math.isnan(place[name]) else place[name] for name in ("p_tau", "gain"))
+    bounds = place["gain_bounds"]
+    return (
+        place["along"],
+        at,
+        place["maker"],
+        place["tau"],
+        value,
+        of_percents(place["interval"], place["method"]),
+        at_most(place["p_tau"], place["at_most"]),
+        gained,
+        of_percents(bounds if bounds and bounds[0] < bounds[1] else None),
+        place["undecided"],
+    )
 
 
 def _save(
@@ -137,6 +156,8 @@ def _save(
 ) -> None:
     from replay.plots.robust import robustness_plot
 
-    footer = small_print(found, [named], "only references are scaled; hollow: some programs are undecided")
+    footer = small_print(
+        found, [named], "only references are scaled; bands: 95% over problems; hollow: some programs are undecided"
+    )
     about = {"campaign": found.campaign, "baseline": baseline, "criterion": named[1].hash, "cut": found.cut}
     save(paths, _rows(series), lambda kind: robustness_plot(series, baseline, found.title, footer, kind=kind), about)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replay.criteria import ENVIRONMENTS, REWARDS, Criterion
-from tui.measured import Measured, measured, named_criteria, small_print
+from tui.measured import Measured, Study, named_criteria, small_print, study_options
 from tui.memory import keep_freed_memory
 from tui.online import read_results
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress, say
-from tui.pictures import endings, out_option, save
-from tui.session import asking
-from tui.settings import read_settings
+from tui.output import print_json, print_table, progress, say, tell
+from tui.pictures import save
 
 if TYPE_CHECKING:
     from replay.studies.agreement import Agreement
@@ -53,21 +51,8 @@ COLUMNS = (
     type=click.Path(),
     help="Results of training, lines of `criterion,p_30` (CSV): rank correlation with each figure.",
 )
-@out_option
-@campaign_option
-@ledger_option
-@at_option
-@json_option
-def command(
-    words: tuple[str, ...],
-    online: str | None,
-    outs: tuple[str, ...],
-    campaign: str | None,
-    ledger: str | None,
-    at: str | None,
-    as_json: bool,
-    **draws: Any,
-) -> None:
+@study_options(calibrated=False)
+def command(study: Study, words: tuple[str, ...], online: str | None, seed: int, maker: str) -> None:
     """Draw human programs from weak to strong and ask what each criterion would pay: sparse, saturated, flat or steep.
 
     It rejects bad environments before any training; it does not predict the winner. The same seed gives the same
@@ -81,15 +66,13 @@ def command(
     keep_freed_memory()
     criteria = named_criteria(words, [*ENVIRONMENTS.items(), *REWARDS.items()])
     results = read_results(online) if online else {}
-    paths = endings(outs)
-    with asking(read_settings(ledger=ledger).location, at) as questions:
-        found = measured(questions, campaign, Criterion())
-    seed = draws["seed"]
-    simulations = _simulate(found, criteria, **draws)
+    with study.asking() as questions:
+        found = study.measured(questions, Criterion())
+    simulations = _simulate(found, criteria, seed=seed, maker=maker)
     agreed = _agreement(simulations, results)
-    if paths:
-        _save(paths, found, criteria, simulations, seed)
-    if as_json:
+    if study.paths:
+        _save(study.paths, found, criteria, simulations, seed)
+    if study.as_json:
         print_json(_as_json(found, criteria, simulations, agreed, seed))
     else:
         _show(found, criteria, simulations, agreed, seed)
@@ -146,6 +129,7 @@ def _as_json(
         "cut": found.cut,
         "campaign": found.campaign,
         "seed": seed,
+        "warnings": found.warnings(criteria),
         "simulations": [
             {**_row(one, criteria[one.name]), "u": one.u.tolist(), "f": one.f.tolist()} for one in simulations
         ],
@@ -186,6 +170,7 @@ def _show(
         print_table(("figure", "criteria", "Spearman with training", "p"), shown)
     click.echo(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
     _tell(simulations)
+    tell(found.warnings(criteria))
 
 
 def _figures(one: "Simulation") -> list[object]:

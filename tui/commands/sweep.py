@@ -11,43 +11,39 @@ from ledger.errors import UserError
 from replay.criteria import Criterion
 from tui.axes import durations_ns, factors, percents, timeouts_ns
 from tui.criteria import criterion_options, read_criterion
-from tui.measured import Measured, measured, small_print
+from tui.intervals import at_most, of_percents
+from tui.measured import Measured, Study, about, scale_options, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
-from tui.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table, progress, say
-from tui.pictures import endings, out_option, save
-from tui.session import asking
-from tui.settings import read_settings
+from tui.output import print_json, print_table, progress, tell
+from tui.pictures import flat, save
 
 if TYPE_CHECKING:
     from replay.studies.sweeps import Axes, Point
 
 MOST_REPLAYS = 20_000
 NS_PER_MS = 1_000_000
-COLUMNS = ("alpha", "beta, ms", "timeout, ms", "tau, %", "maker", "problems", "programs", "undecided", "p_tau, %")
+COLUMNS = (
+    "alpha",
+    "beta, ms",
+    "timeout, ms",
+    "tau, %",
+    "maker",
+    "problems",
+    "programs",
+    "undecided",
+    "p_tau, %",
+    "95% interval",
+    "at most, %",
+)
 
 
 @click.command()
 @criterion_options
-@click.option("--tau", default="100,50,30,10", metavar="LIST", help="Percents.  [default: 100,50,30,10]")
+@tau_option("100,50,30,10")
 @click.option("--timeout", default="none", metavar="LIST", help="As 0.5s,2s,10s; `none`: the criterion's own.")
-@click.option("--alpha", default="1", metavar="LIST", help="Factors on the references, as 0.8:1.2:0.1.")
-@click.option("--beta", default="0", metavar="LIST", help="Added to the references, as -50ms,0,50ms.")
-@click.option("--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from.")
-@out_option
-@campaign_option
-@ledger_option
-@at_option
-@json_option
-def command(
-    word: str | None,
-    source: str | None,
-    outs: tuple[str, ...],
-    campaign: str | None,
-    ledger: str | None,
-    at: str | None,
-    as_json: bool,
-    **rest: Any,
-) -> None:
+@scale_options(("1", "Factors on the references, as 0.8:1.2:0.1."), ("0", "Added to the references, as -50ms,0,50ms."))
+@study_options(calibrated=True)
+def command(study: Study, word: str | None, **rest: Any) -> None:
     """Replay a criterion at every place of a grid: tau, timeout on optimization tests, and scaled references.
 
     A list is values with commas, or a range FIRST:LAST:STEP. References are scaled as alpha * d + beta, clipped at 0;
@@ -61,16 +57,18 @@ def command(
     keep_freed_memory()
     axes = _axes(*(rest.pop(name) for name in ("tau", "timeout", "alpha", "beta")))
     name, criterion = read_criterion(word, rest)
-    paths = endings(outs)
-    with asking(read_settings(ledger=ledger).location, at) as questions:
-        found = measured(questions, campaign, criterion, source)
+    with study.asking() as questions:
+        found = study.measured(questions, criterion)
     points = _sweep(found, criterion, axes)
-    if paths:
-        _save(paths, found, (name, criterion), points)
-    if as_json:
-        print_json({**_about(found, name, criterion), "capped": _capped(found, axes), "points": _rows(points)})
+    if study.paths:
+        _save(study.paths, found, (name, criterion), points)
+    warnings = _warnings(found, criterion, axes)
+    if study.as_json:
+        told = {"capped": _capped(found, axes, criterion), "warnings": warnings, "points": _rows(points)}
+        print_json({**about(found, name, criterion), **told})
     else:
         _show(found, (name, criterion), axes, points)
+        tell(warnings)
 
 
 def _axes(tau: str, timeout: str, alpha: str, beta: str) -> "Axes":
@@ -98,32 +96,32 @@ def _sweep(found: Measured, criterion: Criterion, axes: "Axes") -> "list[Point]"
         return sweep(found.problems, criterion, axes, lambda done: bar.advance(bar.task_ids[0], done))
 
 
-def _capped(found: Measured, axes: "Axes") -> list[dict[str, Any]]:
+def _capped(found: Measured, axes: "Axes", criterion: Criterion) -> list[dict[str, Any]]:
     """The timeouts that lie above what was executed, each with the runs that only a longer run could decide."""
-    from replay.capped import killed_below
+    from replay.cautions import killed_before
+    from replay.studies.sweeps import at
 
-    beyond = [(timeout, *killed_below(found.problems, timeout)) for timeout in axes.timeouts_ns if timeout]
+    beyond = [(timeout, *killed_before(found.problems, at(criterion, timeout))) for timeout in axes.timeouts_ns]
     return [{"timeout_ns": timeout, "runs": runs, "programs": programs} for timeout, runs, programs in beyond if runs]
 
 
-def _about(found: Measured, name: str, criterion: Criterion) -> dict[str, Any]:
-    return {
-        "cut": found.cut,
-        "campaign": found.campaign,
-        "criterion": name,
-        "hash": criterion.hash,
-        "calibration": found.calibration or None,
-    }
+def _warnings(found: Measured, criterion: Criterion, axes: "Axes") -> tuple[str, ...]:
+    """What to be wary of at each timeout; one that is the criterion's own is not named."""
+    from replay.studies.sweeps import at
+
+    asked = {f"timeout {timeout / NS_PER_MS:g} ms" if timeout else "": timeout for timeout in axes.timeouts_ns}
+    return found.warnings({name: at(criterion, timeout) for name, timeout in asked.items()})
 
 
 def _rows(points: "Sequence[Point]") -> list[dict[str, Any]]:
-    return [asdict(point) for point in points]
+    """One row a point, its interval in two places."""
+    return [flat(asdict(point), interval=("low", "high")) for point in points]
 
 
 def _save(paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], points: "Sequence[Point]") -> None:
     from replay.plots.swept import sweep_plot
 
-    footer = small_print(found, [named], "hollow: some programs are undecided and count as not passed")
+    footer = small_print(found, [named], "bands: 95% over problems; hollow: some programs are undecided")
     about = {"campaign": found.campaign, "criterion": named[1].hash, "cut": found.cut}
     save(paths, _rows(points), lambda kind: sweep_plot(points, found.title, footer, kind=kind), about)
 
@@ -140,17 +138,13 @@ def _show(found: Measured, named: tuple[str, Criterion], axes: "Axes", points: "
             point.programs,
             point.undecided,
             point.p_tau if point.problems else "-",
+            of_percents(point.interval, point.method),
+            at_most(point.p_tau, point.at_most),
         )
         for point in points
     ]
     print_table(COLUMNS, rows, title=found.title, cut=found.cut)
     click.echo(f"{named[0]}: criterion {named[1].hash[:12]}; {axes.replays} replays, nothing was run")
-    for beyond in _capped(found, axes):
-        say(
-            f"warning: timeout {beyond['timeout_ns'] / NS_PER_MS:g} ms is above what was executed:"
-            f" {beyond['runs']} runs of {beyond['programs']} candidates were killed before it; what hangs on them is"
-            " undecided"
-        )
 
 
 def _ms(ns: int) -> int | float:

@@ -1,21 +1,23 @@
 """`lap why`: why a program got its verdict and reward, and the smallest change that would flip it."""
 
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import click
+import numpy as np
 
 from ledger.errors import UserError
 from ledger.questions import Questions
+from replay.cautions import cautions
 from replay.criteria import Criterion
 from replay.measurements import ProblemMeasurements, durations
-from replay.shell import Snapshot, load, prepared
+from replay.shell import Calibration, Snapshot, load, prepared
 from replay.why import Explanation, explain
 from tui.amounts import unit_of
 from tui.criteria import criterion_options, read_criterion
 from tui.finding import find_program
-from tui.output import at_option, campaign_option, json_option, ledger_option, plain, print_json
+from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, plain, print_json, tell
 from tui.session import asking
 from tui.settings import read_settings
 
@@ -27,13 +29,15 @@ class _Question:
     campaign: str | None
     name: str
     criterion: Criterion
-    reward: dict[str, Any] | None
+    reward: dict[str, Any] | None = None
+    source: str | None = None  # the campaign that the calibration comes from
 
 
 @click.command()
 @click.argument("program")
 @criterion_options
 @click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]")
+@from_option
 @campaign_option
 @ledger_option
 @at_option
@@ -42,6 +46,7 @@ def command(
     program: str,
     word: str | None,
     tau: str | None,
+    source: str | None,
     campaign: str | None,
     ledger: str | None,
     at: str | None,
@@ -63,7 +68,7 @@ def command(
         if word is None and not any(overrides.values()) and rewards:
             asked = [_Question(r["campaign_id"], r["name"], _criterion(questions, r), r) for r in rewards]
         else:
-            asked = [_Question(campaign, *read_criterion(word, overrides), reward=None)]
+            asked = [_Question(campaign, *read_criterion(word, overrides), source=source)]
         told = [_explain(questions, found["program_id"], question) for question in asked]
         cut = str(questions.cut)
     if as_json:
@@ -73,6 +78,7 @@ def command(
     for one in told:
         _show(one, ledger)
     click.echo(f"cut {cut}")
+    tell(dict.fromkeys(warning for one in told for warning in one["warnings"]))
 
 
 def _rewards(questions: Questions, program: str, campaign: str | None) -> list[dict[str, Any]]:
@@ -98,7 +104,7 @@ def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, 
     calibration = (
         stored_calibration(questions, reward["calibration_id"])
         if reward and reward["calibration_id"]
-        else find_calibration(questions, snapshot.name, criterion)
+        else find_calibration(questions, snapshot.name, criterion, source=asked.source)
     )
     m = prepared(snapshot, _problem_of(snapshot, program), criterion, calibration)
     explanation = explain(m, criterion, program)
@@ -112,9 +118,18 @@ def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, 
         "clock": criterion.clock,
         "reward": reward and {"id": reward["reward_id"], "value": reward["value"]},
         f"deciding_test_{unit}": measured if measured is not None and measured >= 0 else None,
+        "warnings": _warnings(m, program, asked, calibration),
         "detail": _detail(questions, snapshot.name, program, test),
         **_plain(explanation, unit),
     }
+
+
+def _warnings(
+    m: ProblemMeasurements, program: str, asked: _Question, calibration: Calibration | None
+) -> tuple[str, ...]:
+    """What to be wary of in this one program's verdict."""
+    alone = replace(m, candidate=np.arange(len(m.programs)) == m.row(program))
+    return cautions([alone], {asked.name: asked.criterion}, None if calibration is None else calibration.fit)
 
 
 def _detail(questions: Questions, campaign: str, program: str, test: str | None) -> str:

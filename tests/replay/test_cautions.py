@@ -1,0 +1,84 @@
+"""What an answer's warnings say: runs killed before the limit asked for, and maps beyond what they were fitted on."""
+
+import dataclasses
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from replay_builders import MS, make_tests, measured
+from worlds import common, measurements
+
+from replay.calibration import fit_kinds, outside_warning
+from replay.cautions import cap_warning, cautions, killed_before
+from replay.criteria import PRESETS, Criterion
+from replay.judging.gates import judge
+
+
+def killed(limit=2):
+    """Two runs of one program were killed at 2 ms, the reference's took 1 ms."""
+    wall = np.array([[limit, limit], [1, 1]]) * MS
+    return measured(wall, reference=[1], outcome=[[6, 6], [1, 1]], limit=limit * MS)
+
+
+def test_a_limit_above_what_was_executed_is_said():
+    """At 3 ms asked the sentence counts both runs, at 2 ms there is none."""
+    asked, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
+    assert cap_warning([killed()], asked) == (
+        "the limit asked for is above what was executed (2 ms): 2 runs of 1 candidates were killed before it, and only"
+        " running them again with the longer limit can decide them"
+    )
+    assert cap_warning([killed()], executed) == ""
+    assert cap_warning([killed()], Criterion()) == ""
+
+
+def test_a_criterion_is_named_among_several():
+    """Of two criteria the one that is wary of something says which it is; the same words are said once."""
+    criteria = {"loose": Criterion(limit_ms=3), "tight": Criterion(limit_ms=1)}
+    (words,) = cautions([killed()], criteria, None)
+    assert words.startswith("loose: the limit asked for is above")
+    (alone,) = cautions([killed()], {"loose": criteria["loose"]}, None)
+    assert words == f"loose: {alone}"
+
+
+RELATIVE = ("relative-p20", "relative-p50", "ranked-worst-p50", "timeout-2s", "pre-0.1s", "top-30")
+
+
+@given(
+    m=st.lists(measurements(), min_size=1, max_size=3),
+    criterion=st.one_of(common(), st.sampled_from([PRESETS[name] for name in RELATIVE])),
+)
+@settings(deadline=None, max_examples=150)
+def test_as_many_runs_as_verdicts_leave_open(m, criterion):
+    """The oracle is `beyond` of every candidate's verdict, run by run, whatever sets the limit."""
+    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
+    counts = [judge(one, criterion).beyond[one.candidate] for one in m]
+    expected = sum(int(count.sum()) for count in counts), sum(int((count > 0).sum()) for count in counts)
+    assert killed_before(m, criterion) == expected
+
+
+def test_bounds_of_killed_references_are_mapped_and_counted():
+    """Pairs of 10 to 40 ms; a reference that was not re-run ended once in range and was killed once at 500 ms.
+
+    Both are what the map moves, the bound among them, and 500 ms lies outside. A kill in range lies inside.
+    """
+    kinds = make_tests(2, original=2)
+    for cap, outside in ((500, 2), (35, 0)):
+        stored = [
+            measured(
+                np.array([[10, 20], [30, 40], [25, cap]]) * MS,
+                reference=[0, 1, 2],
+                outcome=[[1, 1], [1, 1], [1, 6]],
+                limit=cap * MS,
+                problem=name,
+                tests=kinds,
+            )
+            for name in ("p", "q")
+        ]
+        fresh = [
+            measured(np.array([[12, 22], [32, 42]]) * MS, reference=[0, 1], problem=name, campaign="new", tests=kinds)
+            for name in ("p", "q")
+        ]
+        (fit,) = fit_kinds(stored, fresh, Criterion(), ["affine"])
+        assert (fit.low_ns, fit.high_ns, fit.moved, fit.outside) == (10 * MS, 40 * MS, 4, outside)
+        assert bool(outside_warning(fit)) == bool(outside)
+        assert cautions(fresh, {"p": Criterion()}, fit) == ((outside_warning(fit),) if outside else ())
