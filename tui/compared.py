@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
-from replay.estimates import Interval, SlowShare, WinRate
+from replay.estimates import Interval
 from replay.estimates.multiple import METHODS
-from tui.comparing import Asked, BestRow, Comparison, DifferenceRow, PassRow
-from tui.output import print_table, say
+from tui.comparing import Asked, Comparison, DifferenceRow, PassRow
+from tui.intervals import at_most, of_shares, percent
+from tui.output import print_table, say, tell
 from tui.sides import Sides
+from tui.speeding import show_speeds
 
 PASSES = (
     "tau",
@@ -38,20 +40,9 @@ DIFFERENCES = (
     "if undecided",
     "gain %",
     "95% of gain",
+    "gain if undecided",
     "p",
     "{method} p",
-)
-WINS = (
-    "reading",
-    "problems",
-    "samples",
-    "wins",
-    "losses",
-    "ties",
-    "left out",
-    "WR %",
-    "95% over problems",
-    "bootstrap",
 )
 NAMED = 8
 """Problems that are named in a line; JSON names all."""
@@ -81,17 +72,14 @@ def show(sides: Sides, asked: Asked, found: Comparison, followed: str) -> None:
     print_table([c.format(k=asked.k) for c in PASSES], [_pass(row) for row in found.passes], title=title)
     columns = [c.format(method=METHODS[asked.adjust]) for c in DIFFERENCES]
     print_table(columns, [_difference(row) for row in found.differences], title=f"A - B in pairs; {followed}")
-    if found.wins:
-        print_table(WINS, [_win(row) for row in found.wins], title="A faster than B, by the speed of a correct sample")
-    _show_best(found.best)
-    _show_slower(found)
-    _show_same(found)
+    show_speeds(found)
     click.echo(f"criterion {sides.a.judged.criterion.hash[:12]}, seed {asked.seed}, {asked.resamples} resamples")
     if sides.through:
         click.echo(sides.through)
     click.echo(f"cut {cut}")
-    for line in (*_named(found), *(f"warning: {one}" for one in found.warnings)):
+    for line in _named(found):
         say(line)
+    tell(found.warnings)
 
 
 def _pass(row: PassRow) -> tuple[object, ...]:
@@ -102,118 +90,44 @@ def _pass(row: PassRow) -> tuple[object, ...]:
         len(one.runs),
         one.problems,
         one.samples,
-        _percent(one.value),
-        f"{_interval(one.over_problems)}{' w' if one.method == 'wilson' and one.over_problems else ''}",
-        _interval(one.bootstrapped),
-        _interval(one.two_stage),
-        _interval(one.over_runs),
-        _percent(one.upper_bound) if one.upper_bound > one.value else "-",
+        percent(one.value),
+        of_shares(one.over_problems, one.method),
+        of_shares(one.bootstrapped),
+        of_shares(one.two_stage),
+        of_shares(one.over_runs),
+        at_most(100 * one.value, 100 * one.upper_bound),
     )
 
 
 def _difference(row: DifferenceRow) -> tuple[object, ...]:
     one = row.found
-    low, high = one.bounds
     return (
         row.tau,
         row.tier,
         one.problems,
-        _percent(one.a),
-        _percent(one.b),
-        _percent(one.difference),
-        _interval(one.over_problems),
-        _interval(one.bootstrapped),
-        _interval(one.over_runs),
-        _interval(one.bounds) if low < high else "-",
-        "-" if one.gain is None else _percent(one.gain),
-        _interval(one.gain_interval),
+        percent(one.a),
+        percent(one.b),
+        percent(one.difference),
+        of_shares(one.over_problems),
+        of_shares(one.bootstrapped),
+        of_shares(one.over_runs),
+        _open(one.bounds),
+        "-" if one.gain is None else percent(one.gain),
+        of_shares(one.gain_interval),
+        _open(one.gain_bounds),
         _p(one.p),
         _p(row.adjusted_p),
     )
 
 
-def _win(one: WinRate) -> tuple[object, ...]:
-    return (
-        one.reading,
-        one.problems,
-        f"{one.samples[0]} and {one.samples[1]}",
-        one.wins,
-        one.losses,
-        len(one.ties),
-        len(one.left_out),
-        "-" if one.value is None else _percent(one.value),
-        _interval(one.interval),
-        _interval(one.bootstrapped),
-    )
-
-
-def _show_best(rows: Sequence[BestRow]) -> None:
-    """Quality and speed of the best of N samples, for each training run."""
-    cells = [
-        (
-            row.run,
-            row.quality.n,
-            row.quality.problems,
-            row.quality.samples,
-            f"{row.quality.value:.4f}",
-            f"{row.quality.upper_bound:.4f}" if row.quality.upper_bound > row.quality.value else "-",
-            "-" if row.speed is None else f"{row.speed.value:.3f}",
-        )
-        for row in rows
-    ]
-    columns = ("run", "best of", "problems", "samples", "1 - q", "at most", "speed / median reference")
-    print_table(columns, cells, title="Best of N samples, failed ones worth 0")
-
-
-def _show_slower(found: Comparison) -> None:
-    columns = ("run", "problems", "correct", "slower", "undecided", "%")
-    rows = [(run, *_slow(one)) for run, one in found.slower.items()]
-    print_table(columns, rows, title="Correct programs slower in total than every reference")
-
-
-def _slow(one: SlowShare) -> tuple[object, ...]:
-    return one.problems, one.correct, one.slower, one.undecided, "-" if one.value is None else _percent(one.value)
-
-
-def _show_same(found: Comparison) -> None:
-    if not found.same:
-        click.echo("A/A: no program was run in two campaigns or repeated, so no false speed-up can be told")
-        return
-    columns = (
-        "between",
-        "problems",
-        "programs",
-        "pairs",
-        "speed-up",
-        "95% over problems",
-        "usual",
-        "95% below",
-        "most",
-    )
-    rows = [
-        (
-            one.between,
-            one.problems,
-            one.programs,
-            one.pairs,
-            f"{one.speedup:.4f}",
-            "-" if one.interval is None else f"{one.interval[0]:.4f} .. {one.interval[1]:.4f}",
-            f"{one.usual:.4f}",
-            f"{one.p95:.4f}",
-            f"{one.largest:.4f}",
-        )
-        for one in found.same
-    ]
-    print_table(columns, rows, title="A/A: how much faster the same code seems to be than itself")
-
-
 def _named(found: Comparison) -> list[str]:
-    """Problems that were left out of the differences, and ties and problems left out of the win rates."""
+    """Problems left out of the differences, and ties, undecided and left out ones of the win rates."""
     lines = []
     gone = sorted({problem for row in found.differences for problem in row.found.left_out})
     if gone:
         lines.append(f"left out, as one side lacks them or the filter keeps no test: {_some(gone)}")
     lines += [f"ties by the {one.reading}: {_some(one.ties)}" for one in found.wins if one.ties]
+    lines += [f"undecided by the {one.reading}: {_some(one.undecided)}" for one in found.wins if one.undecided]
     if found.wins and found.wins[0].left_out:
         lines.append(f"no win or loss, as one side has no correct sample: {_some(found.wins[0].left_out)}")
     return lines
@@ -224,12 +138,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
-def _interval(found: Interval | None) -> str:
-    return "-" if found is None else f"{100 * found[0]:.1f} .. {100 * found[1]:.1f}"
+def _open(bounds: Interval | None) -> str:
+    """Bounds where they leave anything open."""
+    return of_shares(bounds) if bounds is not None and bounds[0] < bounds[1] else "-"
 
 
 def _p(value: float | None) -> str:

@@ -87,7 +87,7 @@ class BestRow:
 
     run: str
     quality: BestOf
-    speed: BestOf | None
+    speed: BestOf | None  # over the problems that have a correct reference; None where none has so many samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,10 @@ def _with_adjusted(rows: Sequence[DifferenceRow], method: str) -> tuple[Differen
 
 def _wins(sides: Sides, asked: Asked) -> tuple[WinRate, ...]:
     judged = sides.a.judged
-    a, b = (speeds(judged.verdicts, judged.measured, judged.criterion, side.runs) for side in (sides.a, sides.b))
+    a, b = (
+        [speeds(judged.verdicts, judged.measured, judged.criterion, [run]) for run in side.runs]
+        for side in (sides.a, sides.b)
+    )
     return tuple(win_rate(a, b, reading, asked.rng) for reading in READINGS)
 
 
@@ -200,8 +203,7 @@ def _best(side: Side, run: str) -> list[BestRow]:
     judged = side.judged
     quality = best_curve(*efficiencies(judged.verdicts, judged.measured, run))
     speed = {one.n: one for one in best_curve(*speed_ups(judged.verdicts, judged.measured, judged.criterion, run))}
-    shown = [one for one in quality if one.n == len(quality) or one.n & (one.n - 1) == 0]
-    return [BestRow(run, one, speed.get(one.n)) for one in shown]
+    return [BestRow(run, one, speed.get(one.n)) for one in quality]
 
 
 def _slower(side: Side, run: str) -> SlowShare:

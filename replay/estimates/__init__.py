@@ -23,9 +23,10 @@ from replay.estimates.passes import Estimate, estimate, estimate_statuses
 from replay.estimates.shares import Share, mean_of, over_problems
 from replay.estimates.tables import Difference, PassEstimate, difference, pass_estimate
 from replay.estimates.tiers import TIERS, by_field, by_terciles, members, token_count
+from replay.estimates.totals import READINGS, Totals, totals
 from replay.estimates.trainings import difference_over_runs, over_runs, run_values
 from replay.estimates.warnings import resolution_warning
-from replay.estimates.wins import READINGS, WinRate, speeds, win_rate
+from replay.estimates.wins import WinRate, speeds, win_rate
 
 __all__ = [
     "READINGS",
@@ -39,6 +40,7 @@ __all__ = [
     "SameCode",
     "Share",
     "SlowShare",
+    "Totals",
     "WinRate",
     "adjusted",
     "analytic_interval",
@@ -75,6 +77,7 @@ __all__ = [
     "speeds",
     "t_interval",
     "token_count",
+    "totals",
     "two_stage",
     "wilson_interval",
     "win_rate",

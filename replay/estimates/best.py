@@ -12,8 +12,9 @@ import numpy as np
 
 from replay.criteria import Criterion
 from replay.errors import ReplayError
+from replay.estimates.totals import ENDLESS, Totals, totals
 from replay.judging.gates import Status, Verdicts
-from replay.measurements import ABSENT, Floats, ProblemMeasurements, durations
+from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +82,33 @@ def speed_ups(
 ) -> tuple[list[Floats], list[Floats]]:
     """Each problem's speeds of one maker's samples, from and to: total time of the median correct reference over own.
 
-    Over all tests; 0 where a sample is not correct or lacks a duration, not known (nan) at best where it is undecided.
-    Problems without a correct reference are not among them.
+    Over all tests, as `totals` adds them. 0 where a sample is not correct, crashed or went wrong; 0 at least where that
+    is open or it was killed, and not known (nan) at most where nothing of its time is. Problems without a correct
+    reference are not among them.
     """
     low, high = [], []
     for v, m in zip(verdicts, measurements, strict=True):
         mine = m.candidate & (np.array(m.makers) == run)
-        read = durations(m, criterion)
-        totals = np.where((read != ABSENT).all(axis=1), read.sum(axis=1), 0)
-        pool = totals[m.reference & (v.c == Status.PASS) & (totals > 0)]
-        if v.left_out or not mine.any() or not len(pool):
+        if v.left_out or not mine.any():
             continue
-        speed = np.where(totals > 0, np.median(pool) / np.maximum(totals, 1), 0.0)
-        earned = np.where(v.c == Status.PASS, speed, 0.0)
-        low.append(earned[mine])
-        high.append(np.where(v.c == Status.UNDECIDED, np.nan, earned)[mine])
+        every = totals(v, m, criterion)
+        pool = m.reference & (every.there == 1)
+        if pool.any():
+            slow, fast = _speeds(every, pool)
+            low.append(slow[mine])
+            high.append(fast[mine])
     return low, high
+
+
+def _speeds(every: Totals, pool: Bools) -> tuple[Floats, Floats]:
+    """The median reference's time over that of every program [P], at least and at most; nan where not known."""
+    middle, longest = float(np.median(every.low[pool])), float(np.median(every.high[pool]))
+    endless = longest >= ENDLESS / 2  # the mean of two, of which one may have no end
+    slow = np.where(every.high < ENDLESS, middle / np.maximum(every.high, 1), 0.0)
+    fast = np.full(len(every.low), np.nan) if endless else _over(longest, every.low)
+    return np.where(every.there == 1, slow, 0.0), np.where(every.there == 0, 0.0, fast)
+
+
+def _over(time: float, own: Ints) -> Floats:
+    """A time over each of others [P]; nan over nothing."""
+    return np.where(own > 0, time / np.maximum(own, 1), np.nan)

@@ -45,3 +45,20 @@ def difference_over_runs(a: Floats, b: Floats) -> Interval | None:
     freedom = variance**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(variance)
     return middle - half, middle + half
+
+
+def pairs_over_runs(rates: Floats) -> tuple[float | None, Interval | None]:
+    """(mean, 95% interval) of the rates in [0, 1] of each training run of A against each of B [R, S].
+
+    The variance of the mean of all pairs is that of the rows' means over A's runs plus that of the columns' means over
+    B's (a two-sample U-statistic: Hoeffding 1948), so it is Welch's interval of these, clipped to [0, 1]. None where a
+    rate is not known, and no interval unless both sides have two.
+    """
+    if not rates.size or np.isnan(rates).any():
+        return None, None
+    middle = float(rates.mean())
+    apart = difference_over_runs(rates.mean(axis=1), 1 - rates.mean(axis=0))
+    if apart is None:
+        return middle, None
+    half = (apart[1] - apart[0]) / 2
+    return middle, (max(middle - half, 0.0), min(middle + half, 1.0))

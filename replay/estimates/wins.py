@@ -1,21 +1,24 @@
 """Pairwise speed between two makers on the same problems, where tests are too short for percentiles.
 
-Durations of one campaign only: candidates are never mapped into another. Ties and left-out problems are named.
+Durations of one campaign only: candidates are never mapped into another. Ties, left-out problems and those that hang on
+what was never seen are named; intervals over problems, intervals over training runs and bounds stand apart.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.errors import ReplayError
 from replay.estimates.intervals import Interval, bootstrap, wilson_interval
-from replay.judging.gates import Status, Verdicts, one_campaign
-from replay.measurements import ABSENT, Floats, Ints, ProblemMeasurements, durations
+from replay.estimates.runs import pairs_over_runs
+from replay.estimates.totals import Totals, bounds_of, totals
+from replay.judging.gates import Verdicts, one_campaign
+from replay.measurements import Floats, ProblemMeasurements
 
-READINGS = ("median", "best", "worst")
-"""WR_m compares the median sample's speed, WR_b the best's; one source reads WR_b as the worst's."""
+WON, TIED, LOST, OPEN = -1, 0, 1, 2
+"""A is faster, neither, B is, and what was never seen would say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,18 @@ class WinRate:
 
     reading: str
     problems: int  # that both sides have samples of
-    samples: tuple[int, int]  # correct ones, of the problems compared
+    samples: tuple[int, int]  # that are correct or may be, of the problems compared
     wins: int
     losses: int
     ties: tuple[str, ...]  # problems
-    left_out: tuple[str, ...]  # problems where one side has no correct sample
-    value: float | None  # wins / (wins + losses); None where all are ties
+    undecided: tuple[str, ...]  # problems where killed or missing runs, or undecided samples, leave open who is faster
+    left_out: tuple[str, ...]  # every other problem: one side has no correct sample of it, or none at all
+    value: float | None  # wins / (wins + losses); None where nothing is won or lost
+    bounds: Interval | None  # with every undecided problem lost, and won; None where there is none
     interval: Interval | None  # Wilson's, 95%, over problems
     bootstrapped: Interval | None
+    over_runs: Interval | None  # 95% over training runs, of the mean rate of a run of A over one of B; None with one
+    by_run: float | None  # that mean rate; None where some pair has won and lost nothing
 
 
 def speeds(
@@ -39,65 +46,87 @@ def speeds(
     measurements: Sequence[ProblemMeasurements],
     criterion: Criterion,
     runs: Sequence[str],
-) -> dict[str, Ints]:
-    """Problem -> total durations [n] in ns, rising, of the correct samples of some makers; every problem they have.
+) -> dict[str, Totals]:
+    """Problem -> total times of the samples of some makers that are correct, or may be; every problem they have.
 
-    A sample's speed is the sum of its durations over all tests; one that lacks a duration is left out. ReplayError for
-    several campaigns.
+    A sample's speed is the sum of its durations over all tests; one with a crashed or wrong run has none, and a killed
+    run took longer than its limit. None on a problem that left the environment. ReplayError for several campaigns.
     """
     one_campaign(measurements)
     found = {}
     for v, m in zip(verdicts, measurements, strict=True):
         mine = m.candidate & np.isin(np.array(m.makers), list(runs))
-        if not mine.any() or v.left_out:
-            continue
-        read = durations(m, criterion)[mine & (v.c == Status.PASS)]
-        found[m.problem] = np.sort(read[(read != ABSENT).all(axis=1)].sum(axis=1))
+        if mine.any():
+            found[m.problem] = totals(v, m, criterion).of(mine & (not v.left_out))
     return found
 
 
 def win_rate(
-    a: Mapping[str, Ints],
-    b: Mapping[str, Ints],
+    a: Sequence[Mapping[str, Totals]],
+    b: Sequence[Mapping[str, Totals]],
     reading: str,
     rng: np.random.Generator | None = None,
 ) -> WinRate:
-    """The win rate of A over B by the median, best or worst correct sample of each problem that both have.
+    """The win rate of A over B, the training runs of each side, by the median, best or worst correct sample.
 
-    Medians of an even count are compared exactly, as sums of the two middle durations.
+    The samples of a side's runs stand together on each problem, which is the unit of the interval over problems.
+    Medians of an even count are compared exactly, as sums of the two middle times. ReplayError for another reading.
     """
-    shared = [problem for problem in a if problem in b]
-    compared = [problem for problem in shared if len(a[problem]) and len(b[problem])]
-    signs = np.array([_sign(a[problem], b[problem], reading) for problem in compared], dtype=np.float64)
-    wins, losses = int((signs < 0).sum()), int((signs > 0).sum())
-    decided = (signs[signs != 0] < 0).astype(np.float64)
+    mine, theirs = (_together(side) for side in (a, b))
+    signs = _signs(mine, theirs, reading)
+    named = {sign: tuple(p for p, found in signs.items() if found == sign) for sign in (WON, TIED, LOST, OPEN)}
+    wins, losses, open_ = (len(named[sign]) for sign in (WON, LOST, OPEN))
+    decided = np.array([sign == WON for sign in signs.values() if sign in (WON, LOST)], dtype=np.float64)
+    settled = np.array([sign for sign in signs.values() if sign != OPEN], dtype=np.float64)
+    by_pair = np.array([[_rate(_signs(one, other, reading)) for other in b] for one in a])
+    by_run, over_runs = pairs_over_runs(by_pair)
     return WinRate(
         reading,
-        problems=len(shared),
-        samples=(sum(len(a[p]) for p in compared), sum(len(b[p]) for p in compared)),
+        problems=len([p for p in mine if p in theirs]),
+        samples=(sum(len(mine[p].there) for p in signs), sum(len(theirs[p].there) for p in signs)),
         wins=wins,
         losses=losses,
-        ties=tuple(p for p, sign in zip(compared, signs.tolist(), strict=True) if sign == 0),
-        left_out=tuple(problem for problem in shared if problem not in set(compared)),
+        ties=named[TIED],
+        undecided=named[OPEN],
+        left_out=tuple(sorted({*mine, *theirs} - set(signs))),
         value=wins / (wins + losses) if wins + losses else None,
+        bounds=(wins / (wins + losses + open_), (wins + open_) / (wins + losses + open_)) if open_ else None,
         interval=wilson_interval(decided),
-        bootstrapped=None if rng is None else _bootstrapped(signs, rng),
+        bootstrapped=None if rng is None or not len(settled) else _bootstrapped(settled, rng),
+        over_runs=over_runs,
+        by_run=by_run,
     )
 
 
-def _sign(a: Ints, b: Ints, reading: str) -> int:
-    """-1 where A is faster, 1 where B is, 0 where neither."""
-    mine, theirs = _twice(a, reading), _twice(b, reading)
-    return (mine > theirs) - (mine < theirs)
+def _together(side: Sequence[Mapping[str, Totals]]) -> dict[str, Totals]:
+    """The samples of all training runs of a side on each problem that one of them has."""
+    found = {}
+    for problem in dict.fromkeys(p for run in side for p in run):
+        parts = [run[problem] for run in side if problem in run]
+        found[problem] = Totals(*(np.concatenate([getattr(part, name) for part in parts]) for name in Totals.__slots__))
+    return found
 
 
-def _twice(rising: Ints, reading: str) -> int:
-    """Twice the median, best or worst duration of a rising list."""
-    if reading not in READINGS:
-        raise ReplayError(f"win rate: no reading {reading!r}; use one of {', '.join(READINGS)}")
-    n = len(rising)
-    low, high = {"median": ((n - 1) // 2, n // 2), "best": (0, 0), "worst": (n - 1, n - 1)}[reading]
-    return int(rising[low]) + int(rising[high])
+def _signs(a: Mapping[str, Totals], b: Mapping[str, Totals], reading: str) -> dict[str, int]:
+    """Problem -> WON, TIED, LOST or OPEN, where both sides have a sample that is correct or may be."""
+    return {p: _sign(a[p], b[p], reading) for p in a if p in b and len(a[p].there) and len(b[p].there)}
+
+
+def _sign(a: Totals, b: Totals, reading: str) -> int:
+    mine, theirs = bounds_of(a, reading), bounds_of(b, reading)
+    if mine is None or theirs is None:
+        return OPEN
+    if mine[1] < theirs[0]:
+        return WON
+    if theirs[1] < mine[0]:
+        return LOST
+    return TIED if mine[0] == mine[1] == theirs[0] == theirs[1] else OPEN
+
+
+def _rate(signs: Mapping[str, int]) -> float:
+    """Wins of wins and losses; nan where there is neither."""
+    won, lost = (sum(sign == word for sign in signs.values()) for word in (WON, LOST))
+    return won / (won + lost) if won + lost else math.nan
 
 
 def _bootstrapped(signs: Floats, rng: np.random.Generator) -> Interval | None:

@@ -1,12 +1,12 @@
-"""Best of N, win rates, tiers, A/A figures and programs slower than every reference: values by hand and by counting."""
+"""Best of N, tiers, A/A figures and programs slower than every reference: values by hand and by counting."""
 
-import dataclasses
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from races import judged, race
 from replay_builders import MS, measured
 
 from replay.criteria import Criterion
@@ -21,12 +21,8 @@ from replay.estimates import (
     members,
     pass_at_k,
     slower_than_all,
-    speed_ups,
-    speeds,
     token_count,
-    win_rate,
 )
-from replay.judging.gates import judge
 
 VALUES = st.lists(st.integers(0, 9), min_size=1, max_size=8)
 
@@ -58,21 +54,6 @@ def test_a_curve_ends_where_a_problem_has_no_more_samples():
         best_of(low[0], 3)
 
 
-def race(a, b, *, problem="sum", refs=(2, 4, 6, 8), outcomes=None):
-    """One problem on one test: durations in ms of the samples of a and b, after the references."""
-    wall = np.array([[ms * MS] for ms in (*refs, *a, *b)])
-    makers = ("human",) * len(refs) + ("a",) * len(a) + ("b",) * len(b)
-    candidate = np.arange(len(wall)) >= len(refs)
-    return measured(
-        wall, reference=range(len(refs)), makers=makers, problem=problem, candidate=candidate, outcome=outcomes
-    )
-
-
-def judged(*problems, criterion=None):
-    """The verdicts on some problems."""
-    return [judge(m, criterion or Criterion()) for m in problems]
-
-
 def test_efficiency_is_one_minus_q_where_correct():
     """By hand: against 2, 4, 6, 8 ms, 1 ms ties with the best own score: q = 1/8; 5 ms 1/2, 9 ms 7/8; wrong is 0."""
     m = race((1, 5, 9, 1), (), outcomes=[[1]] * 7 + [[2]])
@@ -82,63 +63,6 @@ def test_efficiency_is_one_minus_q_where_correct():
     low, high = efficiencies(judged(open_), [open_], "a")
     assert (low[0].tolist(), high[0].tolist()) == ([0.875, 0.0], [0.875, 0.875])
     assert efficiencies(judged(m), [m], "nobody") == ([], [])
-
-
-def test_speed_is_held_against_the_median_reference():
-    """By hand: the median reference takes 5 ms, so 1 ms is 5 times as fast; wrong is 0, undecided not known."""
-    m = race((1, 10, 1), (), outcomes=[[1]] * 6 + [[2]])
-    low, high = speed_ups(judged(m), [m], Criterion(), "a")
-    assert low[0].tolist() == high[0].tolist() == [5.0, 0.5, 0.0]
-    assert best_curve(low, high)[1].value == pytest.approx((5 + 5 + 0.5) / 3)
-    open_ = race((1, 5), (), outcomes=[[1]] * 5 + [[0]])
-    low, high = speed_ups(judged(open_), [open_], Criterion(), "a")
-    assert low[0].tolist() == [5.0, 0.0]
-    assert np.isnan(best_curve(low, high)[0].upper_bound)
-    bare = measured([[1]], reference=[], makers=("a",))
-    assert speed_ups(judged(bare), [bare], Criterion(), "a") == ([], [])
-
-
-def test_win_rates_by_median_best_and_worst():
-    """By hand: a has the better median, b the better best; a tie and a problem without a correct sample are named."""
-    problems = [
-        race((3, 4, 5), (1, 6, 9), problem="first"),
-        race((3, 4), (4, 3), problem="tie"),
-        race((1,), (2,), problem="fast"),
-        race((1,), (2,), problem="wrong", outcomes=[[1]] * 5 + [[2]]),
-        race((), (2,), problem="lone"),
-    ]
-    a, b = (speeds(judged(*problems), problems, Criterion(), [run]) for run in "ab")
-    assert a["first"].tolist() == [3 * MS, 4 * MS, 5 * MS]
-    median, best, worst = (win_rate(a, b, reading) for reading in ("median", "best", "worst"))
-    assert (median.wins, median.losses, median.value) == (2, 0, 1.0)
-    assert (best.wins, best.losses, best.value) == (1, 1, 0.5)
-    assert (worst.wins, worst.losses) == (2, 0)
-    assert (median.ties, median.left_out, median.problems, median.samples) == (("tie",), ("wrong",), 4, (6, 6))
-    assert median.interval is not None
-    assert win_rate(b, a, "best").value == 1 - best.value
-    with pytest.raises(ReplayError, match="no reading 'mean'; use one of median, best, worst"):
-        win_rate(a, b, "mean")
-
-
-def test_the_interval_of_a_win_rate():
-    """30 problems, 20 won: Wilson holds it, problems drawn anew agree; nothing but ties gives no rate."""
-    a = {f"p{i}": np.array([1 if i < 20 else 3]) for i in range(30)}
-    b = dict.fromkeys(a, np.array([2]))
-    found = win_rate(a, b, "median", np.random.default_rng(0))
-    assert found.value == pytest.approx(2 / 3)
-    assert found.interval[0] < 0.5 < found.interval[1]
-    assert found.bootstrapped == pytest.approx(found.interval, abs=0.04)
-    tied = win_rate(a, a, "median", np.random.default_rng(0))
-    assert (tied.value, tied.interval, tied.bootstrapped, len(tied.ties)) == (None, None, None, 30)
-
-
-def test_speeds_of_several_campaigns_never_meet():
-    """Candidates are not mapped; a sample's speed is the sum over tests, and one that lacks a duration has none."""
-    m = measured([[1, 2], [3, 4]], reference=[0], makers=("human", "a"))
-    with pytest.raises(ReplayError, match="meet only through a named calibration"):
-        speeds(judged(m, m), [m, dataclasses.replace(m, campaign="two", problem="x")], Criterion(), ["a"])
-    assert speeds(judged(m), [m], Criterion(), ["a", "human"])["sum"].tolist() == [3, 7]
-    assert speeds(judged(m), [m], Criterion(clock="memory"), ["a"])["sum"].tolist() == []
 
 
 def test_counts_are_of_one_maker():
@@ -160,7 +84,6 @@ def test_a_problem_that_left_the_environment_is_named():
     found = count(judged(m, criterion=criterion), [m], "a")
     assert (found.problems, found.left_out) == ((), ("sum",))
     assert efficiencies(judged(m, criterion=criterion), [m], "a") == ([], [])
-    assert speeds(judged(m, criterion=criterion), [m], criterion, ["a"]) == {}
 
 
 def test_programs_slower_than_every_reference():

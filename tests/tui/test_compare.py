@@ -74,6 +74,10 @@ def test_win_rates_best_of_n_and_slow_programs(one: Path) -> None:
     assert best["top-1", 4]["quality"]["value"] == pytest.approx(0.9)
     assert best["top-1", 1]["quality"]["value"] == pytest.approx((3 * (0.9 + 0.5 + 0.1) / 4 + 0.9) / 4)
     assert best["base-1", 4]["speed"]["value"] == pytest.approx(3 / 4 * 55 / 55)
+    assert sorted(best) == [(run, n) for run in ("base-1", "top-1") for n in (1, 2, 3, 4)]
+    assert best["top-1", 3]["quality"]["value"] == pytest.approx((3 * (3 * 0.9 + 0.5) / 4 + 0.9) / 4)
+    told = well("compare", "top-1", "base-1", "--ledger", one).out.split("Best of N samples")[1].split("Correct")[0]
+    assert [line.split()[1] for line in told.splitlines() if line.startswith("top-1")] == ["1", "2", "4"]
     assert found["slower"]["top-1"] == {
         "problems": 4, "correct": 13, "slower": 0, "undecided": 0, "value": 0.0
     }  # fmt: skip

@@ -1,0 +1,22 @@
+"""Races of two makers on one test against a few references, for best of N and win rates."""
+
+import numpy as np
+from replay_builders import MS, measured
+
+from replay.criteria import Criterion
+from replay.judging.gates import judge
+
+
+def race(a, b, *, problem="sum", refs=(2, 4, 6, 8), outcomes=None):
+    """One problem on one test: durations in ms of the samples of a and b, after the references."""
+    wall = np.array([[ms * MS] for ms in (*refs, *a, *b)])
+    makers = ("human",) * len(refs) + ("a",) * len(a) + ("b",) * len(b)
+    candidate = np.arange(len(wall)) >= len(refs)
+    return measured(
+        wall, reference=range(len(refs)), makers=makers, problem=problem, candidate=candidate, outcome=outcomes
+    )
+
+
+def judged(*problems, criterion=None):
+    """The verdicts on some problems."""
+    return [judge(m, criterion or Criterion()) for m in problems]
