@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import Run, World
 from races import judged, race
-from replay.estimates.runs import pairs_over_runs
+from replay.estimates.trainings import pairs_over_runs
 from replay_builders import MS, make_tests, measured
 from scipy import stats
 
