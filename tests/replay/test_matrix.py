@@ -152,6 +152,7 @@ def test_runs_that_tie_in_the_mean_tie_in_the_correlation():
         criteria=("x", "y"),
         families=("leaderboard ranking", "per-test ranking"),
         by_maker=np.array([first, second]),
+        perhaps=np.array([first, second]),
         undecided=np.zeros((2, 4), dtype=np.int64),
         programs=np.ones((2, 4), dtype=np.int64),
     )
