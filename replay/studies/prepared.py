@@ -55,10 +55,8 @@ class Prepared:
         if 2 * len(rows) * len(m.tests.ids) >= MOST_SCORE:
             raise ReplayError(f"problem {m.problem}: too many references on too many tests to be ranked in 64 bits")
         names = np.unique(m.duplicate[rows])
-        place = np.searchsorted(names, m.duplicate)
-        group = (
-            np.where(np.append(names, -1)[place] == m.duplicate, place, -1) if len(names) else np.full_like(place, -1)
-        )
+        at = np.searchsorted(names, m.duplicate)
+        group = np.where((at < len(names)) & (np.append(names, -1)[at] == m.duplicate), at, -1)
         t = m.tests
         every, only = t.original | t.correctness | t.optimization, t.only_optimization
         kinds = every + 2 * t.optimization + 4 * only + 8 * t.original
@@ -202,16 +200,14 @@ def _asked(criterion: Criterion) -> Ints:
     """What a criterion asks in the whole numbers that compiled code reads."""
     numbers = np.zeros(place.ASKED, dtype=np.int64)
     limits = [2 * NS_PER_MS * ms for ms in (criterion.limit_ms, criterion.timeout_ms) if ms is not None]
-    less, upto = PAIRWISE.get(criterion.percentile, (1, 1))
     numbers[place.LIMIT_NS] = place.NO_LIMIT if criterion.limit_ns is None else criterion.limit_ns
     numbers[place.ALLOWED] = min(limits, default=place.NO_LIMIT)
-    within = [limit // 2 for limit in limits]
-    numbers[place.MOST] = min(within, default=LONGEST_NS)
+    numbers[place.MOST] = min(limits, default=2 * LONGEST_NS) // 2
     numbers[place.HAS_LIMITS] = criterion.limits
     numbers[place.TOLERATED] = criterion.timeouts == "tolerated"
     numbers[place.RANKS_WRONG] = criterion.ranks_wrong
     numbers[place.MISSING_FAILS] = criterion.missing == "fail"
-    numbers[place.LESS_WEIGHT], numbers[place.UPTO_WEIGHT] = less, upto
+    numbers[place.LESS_WEIGHT], numbers[place.UPTO_WEIGHT] = PAIRWISE.get(criterion.percentile, (1, 1))
     numbers[place.RANKED] = criterion.needs_pool
     numbers[place.LEADERBOARD] = criterion.reading == "leaderboard"
     return numbers
