@@ -75,6 +75,9 @@ def tau_option(default: str) -> Callable[[Command], Command]:
     return click.option("--tau", default=default, metavar="LIST", help=f"Percents.  [default: {default}]")
 
 
+seed_option = click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap of gains.  [default: 0]")
+
+
 def scale_options(alpha: tuple[str, str], beta: tuple[str, str]) -> Callable[[Command], Command]:
     """Adds --alpha and --beta, which scale the references; each with its default and its help."""
 

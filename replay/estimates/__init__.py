@@ -6,7 +6,7 @@ undecided verdicts leave open is a bound, and never part of an interval.
 
 from replay.estimates.best import BestOf, best_curve, best_of, efficiencies, speed_ups
 from replay.estimates.counts import Counts, count, pass_at_k
-from replay.estimates.gains import gain_bounds, gain_interval, gain_intervals, relative_gain
+from replay.estimates.gains import gain_bounds, gain_interval, gain_intervals, gain_intervals_of, relative_gain
 from replay.estimates.intervals import (
     Interval,
     analytic_interval,
@@ -60,6 +60,7 @@ __all__ = [
     "gain_bounds",
     "gain_interval",
     "gain_intervals",
+    "gain_intervals_of",
     "many_comparisons",
     "mean_interval",
     "mean_of",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replay.estimates.intervals import RESAMPLES, Interval, blocks, percentile_interval
-from replay.measurements import Floats
+from replay.measurements import Bools, Floats
 
 UNBOUNDED = 1e300
 """The gain over nothing, while it is still a number."""
@@ -56,6 +56,23 @@ def gain_intervals(
         gains = np.concatenate([_gains(times.astype(np.float64), a[own], b[own]) for times in drawn])
         ends = [percentile_interval(column) for column in gains.T]
         found += [None if max(pair) >= FINITE else pair for pair in ends]
+    return found
+
+
+def gain_intervals_of(
+    a: Floats, b: Floats, both: Bools, rng: np.random.Generator, *, resamples: int = RESAMPLES
+) -> list[Interval | None]:
+    """The same of K pairs [K, P], each on the problems that both of its sides have [K, P].
+
+    Pairs of the same problems go by the same draws.
+    """
+    patterns, place = np.unique(both, axis=0, return_inverse=True)
+    found: list[Interval | None] = [None] * len(a)
+    for number, pattern in enumerate(patterns):
+        rows = np.flatnonzero(place.ravel() == number)
+        own = gain_intervals(a[rows][:, pattern], b[rows][:, pattern], rng, resamples=resamples)
+        for row, interval in zip(rows, own, strict=True):
+            found[row] = interval
     return found
 
 

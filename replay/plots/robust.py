@@ -11,7 +11,7 @@ NS_PER_MS = 1_000_000
 
 
 def robustness_plot(series: Sequence[Series], baseline: str, title: str, footer: str, *, kind: Kind) -> bytes:
-    """The bytes of the picture, p_tau with 95% bands; the baseline's own gain, 0 everywhere, is a dotted line."""
+    """The bytes of the picture, with 95% bands; the baseline's own gain, 0 everywhere, is a dotted line."""
     makers = sorted({one.maker for one in series})
     taus = sorted({one.tau for one in series}, reverse=True)
     words = {BETA: "beta (ms) at alpha = 1", ALPHA: "alpha at beta = 0"}
@@ -24,7 +24,7 @@ def robustness_plot(series: Sequence[Series], baseline: str, title: str, footer:
                 [at / NS_PER_MS if along == BETA else at for at in one.at],
                 one.gain if gains else one.p_tau,
                 look(makers.index(one.maker), taus.index(one.tau)),
-                **({} if gains else band(one.interval)),
+                **band(one.gain_interval if gains else one.interval),
                 hollow=[count > 0 for count in one.undecided],
             )
             for one in series

@@ -5,12 +5,12 @@ than the judging; what becomes of the counts is what `estimates` makes of verdic
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from replay.estimates import Estimate, Interval, over_problems
-from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
+from replay.estimates import Counts, Estimate, Interval, over_problems
+from replay.measurements import Bools, Bytes, Floats, Ints, ProblemMeasurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,15 @@ class Rate:
     upper_bound: float  # undecided counted as passed
     interval: Interval | None  # 95% over problems
     method: str  # that gave it
+    shares: Floats | None = field(default=None, compare=False, repr=False)  # of every problem, nan where it has none
 
     @classmethod
-    def of(cls, one: Estimate) -> "Rate":
-        """The same of verdicts."""
-        counts = (one.passed, one.undecided, one.programs, one.problems)
-        return cls(one.maker, one.value, *counts, one.upper_bound, one.interval, one.method)
+    def of(cls, one: Estimate, counts: Counts, problems: Sequence[str]) -> "Rate":
+        """The same of verdicts, and of what was counted of them."""
+        found = (one.passed, one.undecided, one.programs, one.problems, one.upper_bound, one.interval, one.method)
+        known = dict(zip(counts.problems, (counts.passed / counts.samples).tolist(), strict=True))
+        shares = np.array([known.get(problem, np.nan) for problem in problems], dtype=np.float64)
+        return cls(one.maker, one.value, *found, shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +71,9 @@ class Crowd:
 
     def rates(self, status: Bytes) -> list[Rate]:
         """pass@1 of each maker from statuses [P], makers in alphabetical order."""
-        return [rate_of(maker, tally) for maker, tally in self.tallies(status).items()]
+        shares = self.count(status == 1) / np.where(self.size > 0, self.size, np.nan)
+        found = [rate_of(maker, tally) for maker, tally in self.tallies(status).items()]
+        return [replace(rate, shares=column) for rate, column in zip(found, shares.T, strict=True)]
 
 
 def rate_of(maker: str, tally: Ints) -> Rate:

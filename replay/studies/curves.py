@@ -15,7 +15,7 @@ from replay.estimates import (
     Interval,
     estimate_statuses,
     gain_bounds,
-    gain_intervals,
+    gain_intervals_of,
     mean_of,
     members,
     over_problems,
@@ -23,7 +23,7 @@ from replay.estimates import (
 )
 from replay.judging.court import combine, weigh_all
 from replay.judging.gates import Status, one_campaign
-from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
+from replay.measurements import Floats, Ints, ProblemMeasurements
 from replay.studies.makers import Checkpoint
 from replay.studies.matrix import statuses_of
 
@@ -172,24 +172,13 @@ def _relative(
     base = [i - i % len(found) + first[point.run] for i, point in enumerate(points)]
     low, high = _shares(counts)
     both = ~np.isnan(low) & ~np.isnan(low[base])
-    intervals = _intervals(low, low[base], both, rng)
+    intervals = gain_intervals_of(low, low[base], both, rng)
     gained = []
     for i, (point, first_, on) in enumerate(zip(points, base, both, strict=True)):
         perhaps = high if first_ != i else low  # what is open of the first itself changes no gain on it
         mine, firsts = ((low[row][on], perhaps[row][on]) for row in (i, first_))
         gained.append(_gained(point, mine, firsts, intervals[i]))
     return gained
-
-
-def _intervals(a: Floats, b: Floats, both: Bools, rng: np.random.Generator) -> list[Interval | None]:
-    """Of the gain of each row of a over that of b [K, P], on the problems that both have [K, P]."""
-    patterns, place = np.unique(both, axis=0, return_inverse=True)
-    found: list[Interval | None] = [None] * len(a)
-    for number, pattern in enumerate(patterns):
-        rows = np.flatnonzero(place.ravel() == number)
-        for row, interval in zip(rows, gain_intervals(a[rows][:, pattern], b[rows][:, pattern], rng), strict=True):
-            found[row] = interval
-    return found
 
 
 def _gained(

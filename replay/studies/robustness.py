@@ -6,10 +6,12 @@ lines through that grid are read: beta at alpha = 1, and alpha at beta = 0.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from replay.errors import ReplayError
-from replay.estimates import Interval, gain_bounds, relative_gain
+from replay.estimates import Interval, gain_bounds, gain_intervals_of, relative_gain
 from replay.studies.sweeps import Axes, Point
 
 BETA, ALPHA = "beta", "alpha"
@@ -28,6 +30,7 @@ class Line:
     method: tuple[str, ...]  # that gave it: `t` or `wilson`
     at_most: tuple[float, ...]  # percent, undecided counted as passed: a bound, no interval
     gain: tuple[float, ...]  # percent of the baseline's p_tau; nan where that is 0
+    gain_interval: tuple[Interval | None, ...]  # 95%, problems drawn anew for both; None where no shares are known
     gain_bounds: tuple[Interval | None, ...]  # what undecided programs of both leave open; infinite over 0
     undecided: tuple[int, ...]
 
@@ -37,10 +40,11 @@ def line_axes(taus: tuple[int, ...], *, alphas: tuple[float, ...], betas_ns: tup
     return Axes(taus, betas_ns=betas_ns), Axes(taus, alphas=alphas)
 
 
-def lines(points: tuple[Sequence[Point], Sequence[Point]], baseline: str) -> list[Line]:
+def lines(points: tuple[Sequence[Point], Sequence[Point]], baseline: str, rng: np.random.Generator) -> list[Line]:
     """Every maker's lines from the two sweeps (along beta, along alpha), the baseline's own with gain 0.
 
-    Relative gain is 100 (p / p_baseline - 1) at the same place. ReplayError when nobody is called like the baseline.
+    Relative gain is 100 (p / p_baseline - 1) at the same place; all intervals of gains are by the same draws of
+    problems, from points with shares. ReplayError when nobody is called like the baseline.
     """
     found = []
     for along, grid in zip((BETA, ALPHA), points, strict=True):
@@ -49,7 +53,30 @@ def lines(points: tuple[Sequence[Point], Sequence[Point]], baseline: str) -> lis
             raise ReplayError(f"baseline {baseline!r} made none of the programs; choose one of {', '.join(makers)}")
         taus = sorted({point.tau for point in grid}, reverse=True)
         found += [_line(grid, along, maker=maker, tau=tau, baseline=baseline) for tau in taus for maker in makers]
-    return found
+    return _with_intervals(found, points, baseline, rng)
+
+
+def _with_intervals(
+    found: Sequence[Line], points: tuple[Sequence[Point], Sequence[Point]], baseline: str, rng: np.random.Generator
+) -> list[Line]:
+    """The lines with the intervals of their gains, where both sides' shares of every problem are known."""
+    shares = {
+        (along, point.maker, point.tau, _place(point, along)): point.shares
+        for along, grid in zip((BETA, ALPHA), points, strict=True)
+        for point in grid
+    }
+    keys = [(one.along, one.maker, one.tau, at) for one in found for at in one.at]
+    pairs = [(shares[key], shares.get((key[0], baseline, *key[2:]))) for key in keys]
+    if not all(one is not None and other is not None for one, other in pairs):
+        return list(found)
+    mine, theirs = (np.array(side, dtype=np.float64) for side in zip(*pairs, strict=True))
+    both = ~np.isnan(mine) & ~np.isnan(theirs)
+    whole = iter(gain_intervals_of(mine, theirs, both, rng))
+    return [replace(one, gain_interval=tuple(_percent(next(whole)) for _ in one.at)) for one in found]
+
+
+def _percent(found: Interval | None) -> Interval | None:
+    return None if found is None else (100 * found[0], 100 * found[1])
 
 
 def gain(value: float, base: float) -> float:
@@ -73,6 +100,7 @@ def _line(grid: Sequence[Point], along: str, *, maker: str, tau: int, baseline: 
         method=tuple(point.method for point in mine),
         at_most=tuple(point.at_most for point in mine),
         gain=tuple(gain(point.p_tau, over.p_tau) if over else math.nan for point, over in pairs),
+        gain_interval=(None,) * len(mine),
         gain_bounds=tuple(_bounds(point, over) for point, over in pairs),
         undecided=tuple(point.undecided for point in mine),
     )
@@ -84,8 +112,7 @@ def _bounds(point: Point, over: Point | None) -> Interval | None:
         return None
     if point is over:
         return (0.0, 0.0) if point.p_tau > 0 else None
-    found = gain_bounds((point.p_tau, point.at_most), (over.p_tau, over.at_most))
-    return None if found is None else (100 * found[0], 100 * found[1])
+    return _percent(gain_bounds((point.p_tau, point.at_most), (over.p_tau, over.at_most)))
 
 
 def _place(point: Point, along: str) -> float:

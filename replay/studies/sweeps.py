@@ -5,13 +5,13 @@ computed once. No verdict is decided by other rules than those of `gates`, and n
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from replay.criteria import NS_PER_MS, Criterion
 from replay.errors import ReplayError
-from replay.estimates import Interval, estimate
+from replay.estimates import Interval, count, estimate
 from replay.judging.gates import judge
-from replay.measurements import ProblemMeasurements
+from replay.measurements import Floats, ProblemMeasurements
 from replay.studies.crowds import Rate
 from replay.studies.prepared import Many, is_common
 from replay.studies.scaling import Scale, refuse_memory, scaled
@@ -70,6 +70,7 @@ class Point:
     undecided: int
     programs: int
     problems: int
+    shares: Floats | None = field(default=None, compare=False, repr=False)  # what passes of every problem, where asked
 
 
 def sweep(
@@ -77,9 +78,12 @@ def sweep(
     criterion: Criterion,
     axes: Axes,
     progress: Callable[[int], None] | None = None,
+    *,
+    with_shares: bool = False,
 ) -> list[Point]:
     """One point a maker at each place of the grid: alpha, beta, timeout, tau, maker, the last one fastest.
 
+    `with_shares` keeps every problem's share [problems], nan where a maker has none; of a large grid they are many.
     `progress` hears how many of the axes' replays each step has done. ReplayError as `judge` and `estimate` raise, and
     when memory is to be scaled.
     """
@@ -92,7 +96,8 @@ def sweep(
         found = _one_by_one(problems, criterion, axes)
     points = []
     for (by, timeout, tau), rates in found:
-        points += [_point(one, by, timeout, tau) for one in rates]
+        kept = rates if with_shares else [replace(one, shares=None) for one in rates]
+        points += [_point(one, by, timeout, tau) for one in kept]
         if progress:
             progress(1)
     return points
@@ -122,8 +127,11 @@ def _one_by_one(
         for timeout in axes.timeouts_ns:
             for tau in axes.taus:
                 asked = at(criterion, timeout, tau)
-                found = estimate([judge(m, asked) for m in measured], measured, 1)
-                yield (by, timeout, tau), [Rate.of(one) for one in found]
+                verdicts, names = [judge(m, asked) for m in measured], [m.problem for m in measured]
+                found = estimate(verdicts, measured, 1)
+                counts = [count(verdicts, measured, one.maker) for one in found]
+                rates = [Rate.of(one, own, names) for one, own in zip(found, counts, strict=True)]
+                yield (by, timeout, tau), rates
 
 
 def at(criterion: Criterion, timeout_ns: int | None, tau: int = 100) -> Criterion:
@@ -147,4 +155,5 @@ def _point(one: Rate, by: Scale, timeout: int | None, tau: int) -> Point:
         undecided=one.undecided,
         programs=one.programs,
         problems=one.problems,
+        shares=one.shares,
     )

@@ -47,7 +47,8 @@ def matrix_picture(kind):
 
 def robustness_picture(kind):
     both = line_axes((50,), alphas=(0.5, 1.0, 1.5), betas_ns=(-20 * MS, 0, 20 * MS))
-    series = lines((sweep(problems(), Criterion(), both[0]), sweep(problems(), Criterion(), both[1])), "base")
+    points = (sweep(problems(), Criterion(), both[0]), sweep(problems(), Criterion(), both[1]))
+    series = lines(points, "base", np.random.default_rng(0))
     return robustness_plot(series, "base", "campaign one", FOOTER, kind=kind)
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from crowds import crowd
 
@@ -11,6 +12,10 @@ from replay.studies.robustness import ALPHA, BETA, gain, line_axes, lines
 from replay.studies.sweeps import Point, sweep
 
 MS = 1_000_000
+
+
+def rng():
+    return np.random.default_rng(0)
 
 
 def point(maker, **other):
@@ -28,7 +33,7 @@ def test_the_lines_of_a_small_campaign():
     """
     problems = [crowd("a", humans=10, makers={"model": [45], "base": [75]})]
     grids = line_axes((50,), alphas=(0.5, 1.0, 2.0), betas_ns=(-40 * MS, 0, 40 * MS))
-    found = lines((sweep(problems, Criterion(), grids[0]), sweep(problems, Criterion(), grids[1])), "base")
+    found = lines((sweep(problems, Criterion(), grids[0]), sweep(problems, Criterion(), grids[1])), "base", rng())
     mine = {(one.maker, one.along): one for one in found if one.maker != "human"}
     assert mine["model", BETA].at == (-40 * MS, 0, 40 * MS)
     assert mine["model", BETA].p_tau == (0, 100, 100)
@@ -60,7 +65,7 @@ def test_points_are_matched_by_place_and_tau():
             ("b", 30, 10, 3.0),
         )
     ]
-    found = {(one.maker, one.tau): one for one in lines((grid, grid), "b") if one.along == BETA}
+    found = {(one.maker, one.tau): one for one in lines((grid, grid), "b", rng()) if one.along == BETA}
     assert found["m", 50].gain == pytest.approx((-50, 100))
     assert found["m", 30].gain == pytest.approx((200,))
     assert found["m", 50].undecided == (1, 1)
@@ -73,14 +78,35 @@ def test_points_are_matched_by_place_and_tau():
 def test_a_gain_over_what_may_be_nothing_has_no_upper_bound():
     """The baseline passes 0 to 10%: no gain is known, at least 0 and without an end if all of it is undecided."""
     grid = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0, at_most=10.0, undecided=1)]
-    mine, base = ({one.maker: one for one in lines((grid, grid), "b")}[maker] for maker in "mb")
+    mine, base = ({one.maker: one for one in lines((grid, grid), "b", rng())}[maker] for maker in "mb")
     assert (math.isnan(mine.gain[0]), mine.gain_bounds) == (True, ((0, math.inf),))
     assert base.gain_bounds == (None,)
     nothing = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0)]
-    assert lines((nothing, nothing), "b")[1].gain_bounds == (None,)
+    assert lines((nothing, nothing), "b", rng())[1].gain_bounds == (None,)
 
 
 def test_an_unknown_baseline():
     """The makers that could be meant are named."""
     with pytest.raises(ReplayError, match="baseline 'c' made none of the programs; choose one of m"):
-        lines(([point("m")],) * 2, "c")
+        lines(([point("m")],) * 2, "c", rng())
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_gain_has_an_interval_by_drawing_problems_for_both(compiled, monkeypatch):
+    """Five problems at p_50: the shares by hand, the bootstrap written out; both ways of a sweep say the same."""
+    monkeypatch.setattr("replay.studies.sweeps.COMPILED_FROM", 0 if compiled else 10**9)
+    mine, base = np.array([4, 3, 4, 2, 4]), np.array([1, 2, 2, 1, 3])
+    problems = [
+        crowd(f"p{i}", humans=10, makers={"m": [15] * a + [95] * (4 - a), "b": [15] * b + [95] * (4 - b)})
+        for i, (a, b) in enumerate(zip(mine, base, strict=True))
+    ]
+    grids = line_axes((50,), alphas=(1.0,), betas_ns=(0,))
+    points = tuple(sweep(problems, Criterion(), axes, with_shares=True) for axes in grids)
+    assert {tuple(one.shares) for one in points[0] if one.maker == "m"} == {tuple(mine / 4)}
+    found = {(one.maker, one.along): one for one in lines(points, "b", rng())}
+    drawn = np.random.default_rng(0).integers(0, 5, (10_000, 5))
+    gains = 100 * (mine[drawn].mean(axis=1) / base[drawn].mean(axis=1) - 1)
+    for along in (ALPHA, BETA):
+        assert found["m", along].gain_interval[0] == pytest.approx(tuple(np.percentile(gains, [2.5, 97.5])))
+        assert found["b", along].gain_interval == ((0, 0),)
+    assert {one.gain_interval for one in lines((sweep(problems, Criterion(), grids[0]),) * 2, "b", rng())} == {(None,)}

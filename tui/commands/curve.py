@@ -13,7 +13,7 @@ from replay.criteria import Criterion
 from tui.axes import percents
 from tui.criteria import criterion_options, read_criterion
 from tui.intervals import at_most, of_percents
-from tui.measured import Measured, Study, about, small_print, study_options, tau_option
+from tui.measured import Measured, Study, about, seed_option, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
 from tui.output import print_json, print_table, progress, tell
 from tui.pictures import flat, save
@@ -53,7 +53,7 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 )
 @tau_option("100,50,30,10")
 @click.option("--tiers", "how", default="auto", type=click.Choice(HOW), help="[default: auto]")
-@click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap of gains.  [default: 0]")
+@seed_option
 @study_options(calibrated=True)
 def command(study: Study, word: str | None, pattern: str | None, training: str | None, **rest: Any) -> None:
     """Draw the learning curve of a training run: every checkpoint, from p_100 to p_10, by difficulty tier.

@@ -12,13 +12,14 @@ from replay.criteria import Criterion
 from tui.axes import durations_ns, factors, percents
 from tui.criteria import criterion_options, read_criterion
 from tui.intervals import at_most, of_percents
-from tui.measured import Measured, Study, about, scale_options, small_print, study_options, tau_option
+from tui.measured import Measured, Study, about, scale_options, seed_option, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
 from tui.output import print_json, print_table, progress, tell
 from tui.pictures import flat, save
 
 if TYPE_CHECKING:
     from replay.studies.robustness import Line
+    from replay.studies.sweeps import Point
 
 NS_PER_MS = 1_000_000
 COLUMNS = (
@@ -30,6 +31,7 @@ COLUMNS = (
     "95% interval",
     "at most, %",
     "gain, %",
+    "95% of gain",
     "gain if undecided, %",
     "undecided",
 )
@@ -44,8 +46,9 @@ COLUMNS = (
     ("0.5:1.5:0.1", "At beta = 0.  [default: 0.5:1.5:0.1]"),
     ("-50ms:50ms:10ms", "At alpha = 1.  [default: -50ms:50ms:10ms]"),
 )
+@seed_option
 @study_options(calibrated=True)
-def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...], **rest: Any) -> None:
+def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...], seed: int, **rest: Any) -> None:
     """Show in four panels whether a gain would survive a slower or faster sandbox.
 
     References are scaled as alpha * d + beta, clipped at 0; candidates stay as they were measured. alpha < 1 or
@@ -57,23 +60,28 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
       lap robustness --baseline qwen-rlvr --run "qwen-*" --tau 50,10 --out panels.png --out panels.csv
     """
     keep_freed_memory()
+    import numpy as np
+
+    from replay.studies.robustness import lines
+
     taus, alphas = percents(rest.pop("tau")), factors("--alpha", rest.pop("alpha"))
     betas = durations_ns("--beta", rest.pop("beta"), signed=True)
     name, criterion = read_criterion(word, rest)
     with study.asking() as questions:
         found = study.measured(questions, criterion)
     shown = _shown(found, runs, baseline)
-    series = [one for one in _lines(found, criterion, (taus, alphas, betas), baseline) if one.maker in shown]
+    points = _points(found, criterion, (taus, alphas, betas))
+    series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.maker in shown]
     if study.paths:
         _save(study.paths, found, (name, criterion), series, baseline)
     warnings = found.warnings({name: criterion})
     if study.as_json:
-        told = {"baseline": baseline, "warnings": warnings, "points": _rows(series)}
+        told = {"baseline": baseline, "seed": seed, "warnings": warnings, "points": _rows(series)}
         print_json({**about(found, name, criterion), **told})
         return
     rows = [_words(place) for one in series for place in _places(one)]
     print_table(COLUMNS, rows, title=f"{found.title}, gain over {baseline}", cut=found.cut)
-    click.echo(f"{name}: criterion {criterion.hash[:12]}; nothing was run")
+    click.echo(f"{name}: criterion {criterion.hash[:12]}, seed {seed}; nothing was run")
     tell(warnings)
 
 
@@ -88,22 +96,22 @@ def _shown(found: Measured, runs: Sequence[str], baseline: str) -> set[str]:
     return {baseline, *(maker for own in find_runs(found.makers, runs).values() for maker in own)}
 
 
-def _lines(
-    found: Measured,
-    criterion: Criterion,
-    asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]],
-    baseline: str,
-) -> "list[Line]":
-    from replay.studies.robustness import line_axes, lines
+def _points(
+    found: Measured, criterion: Criterion, asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]
+) -> "tuple[list[Point], list[Point]]":
+    """The two sweeps that the lines run through, along beta and along alpha."""
+    from replay.studies.robustness import line_axes
     from replay.studies.sweeps import sweep
 
     taus, alphas, betas = asked
     along = line_axes(taus, alphas=alphas, betas_ns=betas)
     with progress("robustness", sum(axes.replays for axes in along)) as bar:
-        first, second = (
-            sweep(found.problems, criterion, axes, lambda done: bar.advance(bar.task_ids[0], done)) for axes in along
-        )
-    return lines((first, second), baseline)
+
+        def heard(done: int) -> None:
+            bar.advance(bar.task_ids[0], done)
+
+        first, second = (sweep(found.problems, criterion, axes, heard, with_shares=True) for axes in along)
+    return first, second
 
 
 def _places(one: "Line") -> list[dict[str, Any]]:
@@ -120,6 +128,7 @@ def _places(one: "Line") -> list[dict[str, Any]]:
             "method": one.method[i],
             "at_most": one.at_most[i],
             "gain": one.gain[i],
+            "gain_interval": one.gain_interval[i],
             "gain_bounds": one.gain_bounds[i],
             "undecided": one.undecided[i],
         }
@@ -129,7 +138,11 @@ def _places(one: "Line") -> list[dict[str, Any]]:
 
 def _rows(series: "Sequence[Line]") -> list[dict[str, Any]]:
     """One row a place on a line, its interval and bounds in two places each."""
-    ends = {"interval": ("low", "high"), "gain_bounds": ("gain_at_least", "gain_at_most")}
+    ends = {
+        "interval": ("low", "high"),
+        "gain_interval": ("gain_low", "gain_high"),
+        "gain_bounds": ("gain_at_least", "gain_at_most"),
+    }
     return [flat(place, **ends) for one in series for place in _places(one)]
 
 
@@ -146,6 +159,7 @@ def _words(place: dict[str, Any]) -> tuple[object, ...]:
         of_percents(place["interval"], place["method"]),
         at_most(place["p_tau"], place["at_most"]),
         gained,
+        of_percents(place["gain_interval"]),
         of_percents(bounds if bounds and bounds[0] < bounds[1] else None),
         place["undecided"],
     )

@@ -115,7 +115,8 @@ def _warnings(found: Measured, criterion: Criterion, axes: "Axes") -> tuple[str,
 
 def _rows(points: "Sequence[Point]") -> list[dict[str, Any]]:
     """One row a point, its interval in two places."""
-    return [flat(asdict(point), interval=("low", "high")) for point in points]
+    rows = (flat(asdict(point), interval=("low", "high")) for point in points)
+    return [{name: value for name, value in row.items() if name != "shares"} for row in rows]
 
 
 def _save(paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], points: "Sequence[Point]") -> None:
