@@ -12,8 +12,8 @@ import numpy as np
 
 from replay.criteria import Criterion
 from replay.estimates.intervals import Interval, bootstrap, wilson_interval
-from replay.estimates.trainings import pairs_over_runs
 from replay.estimates.totals import Totals, bounds_of, totals
+from replay.estimates.trainings import pairs_over_runs
 from replay.judging.gates import Verdicts, one_campaign
 from replay.measurements import Floats, ProblemMeasurements
 

@@ -10,13 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import Run, World
 from races import judged, race
-from replay.estimates.trainings import pairs_over_runs
 from replay_builders import MS, make_tests, measured
 from scipy import stats
 
 from replay.criteria import PRESETS, Criterion
 from replay.errors import ReplayError
 from replay.estimates import READINGS, Totals, best_curve, speed_ups, speeds, win_rate
+from replay.estimates.trainings import pairs_over_runs
 from replay.judging.gates import judge
 from replay.measurements import Outcome
 
