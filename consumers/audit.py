@@ -22,7 +22,7 @@ from replay.criteria import Criterion
 from replay.errors import ReplayError
 from replay.judging.gates import Verdicts, judge
 from replay.measurements import Outcome, ProblemMeasurements, durations
-from replay.shell import KERNEL, Calibration, Snapshot, load, prepared, rewards
+from replay.shell import KERNEL, Calibration, Snapshot, executed_by, false_shares, load, prepared, rewards
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class Trace:
     criterion: Mapping[str, Any]
     calibration: Mapping[str, Any] | None
     program: Mapping[str, Any]
+    executed: str
+    """The program that was run: itself, or the one of the same source whose executions it shares."""
     pool: tuple[str, ...]
     tests: tuple[TestTrace, ...]
     reason: str
@@ -81,6 +83,7 @@ def trace(ledger: Ledger, questions: Questions, prefix: str) -> Trace:
         m = _problem_of(weighed.snapshot, row)
         full = prepared(weighed.snapshot, m, weighed.criterion, weighed.calibration)
         verdicts = judge(full, weighed.criterion)
+        runs = _stored_runs(then, row)
         other = row["kernel"] != KERNEL
         again = None if other else weighed.rewards.get(row["program_id"])
         return Trace(
@@ -88,8 +91,9 @@ def trace(ledger: Ledger, questions: Questions, prefix: str) -> Trace:
             criterion=_one(questions, "SELECT * FROM criterion WHERE criterion_hash = $id", row["criterion_hash"]),
             calibration=_calibration_row(questions, row["calibration_id"]),
             program=_one(questions, "SELECT * FROM program WHERE program_id = $id", row["program_id"]),
+            executed=runs.executed,
             pool=tuple(p for p, member in zip(full.programs, full.reference, strict=True) if member),
-            tests=tuple(_tests(full, verdicts, weighed.criterion, _stored_runs(then, row))),
+            tests=tuple(_tests(full, verdicts, weighed.criterion, runs)),
             reason=verdicts.reason[full.row(row["program_id"])],
             recomputed=asdict(again) if again else None,
             differences=() if other else differences(row, again),
@@ -136,6 +140,7 @@ def verify_rewards(
     """
     rows = questions.rows("SELECT * FROM reward ORDER BY cut, campaign_id, criterion_hash, calibration_id, reward_id")
     problems = [_CONTRADICTION.format(**row) for row in questions.rows(_TOLD_TWICE)]
+    problems += false_shares(questions)
     others = Counter(row["kernel"] for row in rows if row["kernel"] != KERNEL)
     tick(others.total())
     notes = [f"{n} rewards {_OTHER_KERNEL.format(kernel=kernel, here=KERNEL)}" for kernel, n in sorted(others.items())]
@@ -207,12 +212,14 @@ class _Runs:
     """What is stored of one program's runs: the accepted outcome of each test, and the timings of each attempt."""
 
     program: str
+    executed: str
     outcomes: Mapping[str, Mapping[str, Any]]
     timings: Mapping[str, tuple[Mapping[str, Any], ...]]
 
 
 def _stored_runs(then: Questions, row: Mapping[str, Any]) -> _Runs:
-    of = {"campaign": row["campaign_id"], "program": row["program_id"]}
+    executed = executed_by(then, row["campaign_id"], row["program_id"])
+    of = {"campaign": row["campaign_id"], "program": executed}
     timings: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for timing in then.rows(ATTEMPT_TIMINGS, **of):
         timings[timing["attempt_id"]] = (*timings.get(timing["attempt_id"], ()), timing)
@@ -221,7 +228,7 @@ def _stored_runs(then: Questions, row: Mapping[str, Any]) -> _Runs:
         "WHERE accepted AND campaign_id = $campaign AND program_id = $program",
         **of,
     )
-    return _Runs(row["program_id"], {outcome["test_id"]: outcome for outcome in outcomes}, timings)
+    return _Runs(row["program_id"], executed, {outcome["test_id"]: outcome for outcome in outcomes}, timings)
 
 
 def _tests(m: ProblemMeasurements, verdicts: Verdicts, criterion: Criterion, runs: _Runs) -> Iterator[TestTrace]:

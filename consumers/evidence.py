@@ -36,6 +36,7 @@ _EVENTS = {
     "test_added": "list_contains($ids, problem_id)",
     "filter_decided": "list_contains($ids, problem_id)",
     "program_added": "list_contains($ids, program_id)",
+    "execution_shared": "campaign_id = $campaign AND list_contains($ids, program_id)",
     "execution_finished": "list_contains($ids, attempt_id)",
     "timing_measured": "list_contains($ids, attempt_id)",
     "annotation_made": "list_contains($ids, subject_id)",
@@ -58,12 +59,13 @@ def rests_on(ledger: Ledger, questions: Questions, found: Trace) -> Rests:
         then.close()
     attempts = [cell[2] for program in programs for cell in program[2:]]
     ids = [reward["reward_id"], reward["criterion_hash"], reward["problem_id"], *_campaigns(found), *attempts]
-    ids += [reward["calibration_id"] or "", *(program[0] for program in programs)]
+    ids += [reward["calibration_id"] or "", found.executed, *(program[0] for program in programs)]
     evidence = Evidence(reward["problem_id"], [list(test.values())[:4] for test in tests], programs)
     places: dict[tuple[str, int], set[int]] = {}
     for table, condition in _EVENTS.items():
         query = f"SELECT DISTINCT _stream, _partition, _admission FROM {table} WHERE {condition}"  # noqa: S608
-        for row in questions.rows(query, ids=ids):
+        named = {"campaign": reward["campaign_id"]} if "$campaign" in condition else {}
+        for row in questions.rows(query, ids=ids, **named):
             places.setdefault((row["_stream"], row["_partition"]), set()).add(row["_admission"])
     return Rests(
         reward=reward["reward_id"],
@@ -90,11 +92,11 @@ def _programs(then: Questions, found: Trace) -> Iterator[list[Any]]:
     blobs = {row["program_id"]: row["source_blob"] for row in sources}
     runs: dict[tuple[bool, str], list[list[str]]] = {}
     for place, campaign in enumerate(_campaigns(found)):
-        rows = then.rows(_RUNS, campaign=campaign, problem=problem, programs=[*pool, rewarded])
+        rows = then.rows(_RUNS, campaign=campaign, problem=problem, programs=[*pool, found.executed])
         for row in rows:
             runs.setdefault((place == 0, row["program_id"]), []).append(_cell(row))
-    for program in (*pool, rewarded):
-        yield [program, blobs[program], *runs.get((program in own, program), [])]
+    for program, executed in (*((one, one) for one in pool), (rewarded, found.executed)):
+        yield [program, blobs[program], *runs.get((executed in own, executed), [])]
 
 
 def _cell(row: Mapping[str, Any]) -> list[str]:

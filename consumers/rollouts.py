@@ -45,16 +45,6 @@ class Rolled:
     events: tuple[Event, ...]
     programs: tuple[ProgramAdded, ...]
 
-    @property
-    def unique(self) -> tuple[ProgramAdded, ...]:
-        """The first program of each text on a problem: it is run once in a batch, so the same code gets one reward."""
-        return tuple(program for program in self.programs if self.stands_for(program) == program.program_id)
-
-    def stands_for(self, program: ProgramAdded) -> str:
-        """The id of the program that is run for this one."""
-        same = (p for p in self.programs if (p.problem_id, p.source_blob) == (program.problem_id, program.source_blob))
-        return next(same).program_id
-
 
 def declared(training: Training, criterion: Criterion) -> TrainingDeclared:
     """The fact that states a training run."""

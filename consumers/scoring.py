@@ -66,7 +66,10 @@ class Runner(Protocol):
         ...
 
     def run(self, programs: Sequence[ProgramAdded]) -> str:
-        """The campaign in which the programs were run beside references; some may have no outcome yet."""
+        """The campaign of all these programs, run beside references; some may have no outcome yet.
+
+        A source is run once on a problem, and its executions count for every program that has it.
+        """
         ...
 
     def admit(self) -> object:
@@ -110,7 +113,7 @@ class Scorer:
             rolled = self._append(completions, policy)
             if not rolled.programs:
                 return []
-            campaign = self._runner.run(rolled.unique)
+            campaign = self._runner.run(rolled.programs)
             question = self._question
             assign(
                 self._ledger,
@@ -122,7 +125,7 @@ class Scorer:
             )
             self._runner.admit()
             values = self._values(campaign)
-        return [values.get(rolled.stands_for(program)) for program in rolled.programs]
+        return [values.get(program.program_id) for program in rolled.programs]
 
     def _append(self, completions: Sequence[Completion], policy: int) -> Rolled:
         questions = Questions(self._ledger)

@@ -84,6 +84,12 @@ VIEWS: tuple[View, ...] = (
         _EXECUTION,
         ("execution.finished",),
     ),
+    _first(
+        "shared",
+        "execution.shared",
+        "campaign_id, program_id",
+        "programs that are not run, as another one of the same source is: its executions count for both",
+    ),
     View("timing", "every visible repetition, with its attempt's outcome", _TIMING, ("timing.measured", "execution")),
     View("work", "every work with its accepted outcome, null while it has none", _WORK, ("request", "execution")),
     _first("criterion", "criterion.declared", "criterion_hash", "declared criteria in canonical form"),

@@ -99,8 +99,13 @@ def _thin(programs: Sequence[ProgramAdded], every: int) -> list[ProgramAdded]:
     return kept
 
 
-def plan_campaign(questions: Questions, chosen: Chosen, settings: Settings, name: str | None) -> Planned:
-    """The plan, checked against a stored campaign of that name; UserError when that one had another plan."""
+def plan_campaign(
+    questions: Questions, chosen: Chosen, settings: Settings, name: str | None, *, once: bool = False
+) -> Planned:
+    """The plan, checked against a stored campaign of that name; UserError when that one had another plan.
+
+    With `once` rollouts of one source share the executions of the first.
+    """
     wanted = PlanSettings(
         service=settings.service,
         seed=settings.seed,
@@ -111,7 +116,7 @@ def plan_campaign(questions: Questions, chosen: Chosen, settings: Settings, name
         repetitions=settings.repetitions,
         warmups=settings.warmups,
     )
-    plan = make_plan(chosen.programs, chosen.tests, wanted, name=name)
+    plan = make_plan(chosen.programs, chosen.tests, wanted, name=name, once=once)
     campaign = plan.opened.campaign_id
     stored = questions.rows("SELECT plan_digest FROM campaign WHERE campaign_id = $id", id=campaign)
     if stored and stored[0]["plan_digest"] != plan.opened.plan_digest:

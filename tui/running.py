@@ -15,7 +15,7 @@ from typing import Any
 from consumers.services.following import Edge, NamedLease
 from ledger.digests import sha256_words
 from ledger.errors import Unavailable, UserError
-from ledger.events import CampaignClosed, CampaignOpened
+from ledger.events import CampaignClosed, CampaignOpened, Event
 from ledger.questions import ATTEMPTS, Questions
 from producers.campaigns.plan import Plan
 from producers.campaigns.worker import MAX_FAULTS_PER_WORK, Bench, Worker
@@ -158,7 +158,8 @@ def _request(open_: Writing, plan: Plan) -> None:
         asked = questions.ask("SELECT work_id FROM request WHERE campaign_id = $id", id=campaign)
     held = set(asked["work_id"].to_pylist())
     requests = [request for request in plan.requests if request.work_id not in held]
-    open_.producer.append([*([] if opened else [plan.opened]), *requests])
+    first: list[Event] = [] if opened else [*plan.shared, plan.opened]
+    open_.producer.append([*first, *requests])
     open_.admit()
 
 

@@ -56,7 +56,7 @@ class Runner:
         """The campaign of a batch, run as far as the time went. Fault when the sandbox itself keeps failing."""
         until = time.monotonic() + self._timeout
         with closing(Questions(self._open.ledger)) as questions:
-            planned = plan_campaign(questions, self._chosen(questions, programs), self._settings, None)
+            planned = plan_campaign(questions, self._chosen(questions, programs), self._settings, None, once=True)
         campaign = planned.plan.opened.campaign_id
         if self._here:
             with self._alone(campaign) as lease:

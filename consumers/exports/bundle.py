@@ -46,6 +46,7 @@ _WANTED = {
     "test_added": _PROBLEMS,
     "program_added": _PROBLEMS,
     "worker_started": _CAMPAIGNS,
+    "execution_shared": _CAMPAIGNS,
     "execution_finished": _CAMPAIGNS,
     "timing_measured": _CAMPAIGNS,
     "calibration_fitted": "list_contains($fits, calibration_id)",

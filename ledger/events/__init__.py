@@ -34,6 +34,7 @@ from ledger.events.executions import (
     ExecutionFinished,
     ExecutionRequested,
     ExecutionRequestedV1,
+    ExecutionShared,
     TimingMeasured,
     WorkerStarted,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "ExecutionFinishedV2",
     "ExecutionRequested",
     "ExecutionRequestedV1",
+    "ExecutionShared",
     "FilterDecided",
     "GroupClosed",
     "GroupOpened",

@@ -26,7 +26,9 @@ class CampaignOpened:
     """One shared execution activity was planned: all its programs and references, shuffled together."""
 
     campaign_id: Annotated[str, "the user's name for it, or `c-` and 12 hex digits of the plan digest"]
-    plan_digest: Annotated[str, "SHA-256 of the plan's settings and its works in shuffled order"]
+    plan_digest: Annotated[
+        str, "SHA-256 of the plan's settings, its works in shuffled order, and who shares whose executions"
+    ]
     service: Annotated[str, "worker class: only timings of one class are compared"]
     problems: Annotated[tuple[str, ...], "problem ids"]
     programs: Annotated[tuple[str, ...], "program ids of all members"]
@@ -40,6 +42,18 @@ class CampaignOpened:
     repetitions: Annotated[int, "timed runs per work"]
     warmups: Annotated[int, "marked runs before them"]
     works: Annotated[int, "number of works requested"]
+
+
+@fact("execution.shared", 1)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionShared:
+    """A program of a campaign is not run: another has the same source, and its executions count for both."""
+
+    campaign_id: Annotated[str, "the campaign, of which both are members"]
+    problem_id: Annotated[str, "the problem of both"]
+    program_id: Annotated[str, "the program that is not run"]
+    executed_program_id: Annotated[str, "the program that is run"]
+    source_blob: Annotated[str, "SHA-256 of the source of both"]
 
 
 @fact("campaign.closed", 1, stream=CONTROL)

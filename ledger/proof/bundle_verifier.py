@@ -37,6 +37,7 @@ COLUMNS = {
     "649a26dc72f83235bd7dce58a95d9b589babee9684f57b864f36d984c031b82e": "calibration.fitted",
     "be76404fb2a219035b8892964ede8fa8b1aa4dd1eecd80735ce782fe8ff79c8f": "criterion.declared",
     "6b2d24972dd729a8fa4951386c665a9fb3e8e925cf6a07c268e3d50be175e4b5": "execution.finished",
+    "97c09c175abe2e1f321f3cfd82fa1caff5dde72a162c971135438b52e301a9de": "execution.shared",
     "6565264743914bb6fb350360229d162d0c86b0876ddd065e7cdf3a3df37615ba": "program.added",
     "97c3d162ac904f6b3bbe21f12d2bb8c7e06592ab3201156c4b667976a4125cc1": "reward.assigned",
     "e3eef8f0fecc9c780f06ffe3e8cd51c5e0e167fca0fc835a27d75f8f69748256": "test.added",
@@ -135,7 +136,7 @@ class Bundle:
         self.blobs = {name.removeprefix("blobs/") for name in names if name.startswith("blobs/")}
         self.tables: dict[str, list[Any]] = {}
         self.evidence = self.about["evidence"] or {"problem": "", "tests": [], "programs": []}
-        self.runs = [cell for _, _, *cells in self.evidence["programs"] for cell in cells]
+        self.runs = [(program, *cell[1:]) for program, _, *cells in self.evidence["programs"] for cell in cells]
 
     def check_head(self, word: str) -> Iterator[str]:
         """The head follows from the chains up to its cut, with some length of the chain of manifests."""
@@ -190,7 +191,7 @@ class Bundle:
     def check_evidence(self) -> Iterator[str]:
         """The reward names the digest of its tests, its pool and itself, all as their events say."""
         problem, tests, programs = (self.evidence[name] for name in ("problem", "tests", "programs"))
-        sources = {(row["program_id"], row["source_blob"]) for row in self.events("program.added")}
+        sources = self.sources()
         roles = {tuple(row[name] for name in ROLES) for row in self.events("test.added")}
         if not all(tuple(test) in roles for test in tests) or not all(tuple(one[:2]) in sources for one in programs):
             yield "evidence: a test or a program is not what its event says"
@@ -203,18 +204,35 @@ class Bundle:
             yield "the evidence does not give the digest that the reward names"
 
     def check_runs(self) -> Iterator[str]:
-        """Every run of the evidence ended as its event says, with exactly the timings that it names."""
-        ended = ("outcome", "attempt_id", "timings_digest", "timings")
+        """Every run of the evidence ended as its event says, with exactly the timings that it names.
+
+        It is of the program itself, or of the one of the same source that it is told to share executions with.
+        """
+        ended = ("program_id", "outcome", "attempt_id", "timings_digest", "timings")
         ends = {tuple(row[name] for name in ended) for row in self.events("execution.finished")}
+        lent = self.lent()
         tables = self.tables.get("timing.measured", [])
-        for _, outcome, attempt, digest in self.runs:
+        for program, outcome, attempt, digest in self.runs:
             parts = [part for table in tables if (part := table.filter(pc.equal(table["attempt_id"], attempt)))]
             count, told = sum(map(len, parts)), digest
             if parts:
                 (rows,) = pa.concat_tables(parts).sort_by("repetition").combine_chunks().to_batches()
                 told = hashlib.sha256(rows_bytes(rows.columns, count)).hexdigest()
-            if told != digest or (outcome, attempt, digest, count) not in ends:
+            said = (outcome, attempt, digest, count)
+            if told != digest or not {(program, *said), (lent.get(program), *said)} & ends:
                 yield f"attempt {attempt}: its outcome or its timings are not those that its end names"
+
+    def sources(self) -> set[tuple[Any, ...]]:
+        """Every program with the digest of its source."""
+        return {(row["program_id"], row["source_blob"]) for row in self.events("program.added")}
+
+    def lent(self) -> dict[str, str]:
+        """Each program that shares another's executions -> that one, which has the same source."""
+        names, sources = ("program_id", "executed_program_id"), self.sources()
+        told = [
+            row for row in self.events("execution.shared") if {(row[n], row["source_blob"]) for n in names} <= sources
+        ]
+        return {row["program_id"]: row["executed_program_id"] for row in told}
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """All rows of an event type in the bundle."""

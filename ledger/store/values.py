@@ -109,6 +109,14 @@ def _finished(frame: Frame) -> Iterator[str]:
             yield f"work {work!r} is not the work of its campaign, program, test and block"
 
 
+def _shared(frame: Frame) -> Iterator[str]:
+    yield from _of_problem(frame, "program_id", "executed_program_id")
+    pairs = (strings(frame.packed[name]).to_pylist() for name in ("program_id", "executed_program_id"))
+    for program, executed in zip(*pairs, strict=True):
+        if program == executed:
+            yield f"program {program!r} shares its executions with itself"
+
+
 def _reward(frame: Frame) -> Iterator[str]:
     yield from _of_problem(frame, "program_id")
     yield from _within(frame, 2**62, "q_denominator", "pool_size")
@@ -145,6 +153,7 @@ def _calibration(frame: Frame) -> Iterator[str]:
 _CHECKS: Mapping[str, Callable[[Frame], Iterator[str]]] = {
     "timing.measured": _timing,
     "execution.finished": _finished,
+    "execution.shared": _shared,
     "reward.assigned": _reward,
     "criterion.declared": _criterion,
     "calibration.fitted": _calibration,

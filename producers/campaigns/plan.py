@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from ledger.digests import sha256_words, work_id
 from ledger.errors import UserError
-from ledger.events import LANES, CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
+from ledger.events import LANES, CampaignOpened, ExecutionRequested, ExecutionShared, ProgramAdded, TestAdded
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 REFERENCE_RULE = "every human program labelled accepted"
@@ -33,10 +33,11 @@ class PlanSettings:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A campaign and its works in shuffled order."""
+    """A campaign, its works in shuffled order, and the members that are not run as another one's executions count."""
 
     opened: CampaignOpened
     requests: tuple[ExecutionRequested, ...]
+    shared: tuple[ExecutionShared, ...] = ()
 
 
 def is_reference(program: ProgramAdded) -> bool:
@@ -51,54 +52,85 @@ def check_name(campaign: str) -> None:
 
 
 def make_plan(
-    programs: Sequence[ProgramAdded], tests: Sequence[TestAdded], settings: PlanSettings, *, name: str | None = None
+    programs: Sequence[ProgramAdded],
+    tests: Sequence[TestAdded],
+    settings: PlanSettings,
+    *,
+    name: str | None = None,
+    once: bool = False,
 ) -> Plan:
     """The plan that runs every program on every test of its problem; UserError when nothing is to be run.
 
     Without a name the campaign is called after the digest of its plan, so that the same plan is the same campaign.
+    With `once` the first rollout of each source on a problem is run, and the others share its executions.
     """
     if name is not None:
         check_name(name)
-    works = _shuffled(_pairs(programs, tests), settings.seed)
+    lent = _lent(programs) if once else {}
+    works = _shuffled(_pairs((p for p in programs if p.program_id not in lent), tests), settings.seed)
     if not works:
         raise UserError(
             "nothing to run: the chosen problems have no programs or no tests; import some with `lap corpus import`"
         )
-    digest = sha256_words(
-        "plan", json.dumps(asdict(settings), sort_keys=True), *(word for pair in works for word in pair[1:])
-    )
+    told = (*(word for pair in works for word in pair[1:]), *(word for pair in sorted(lent.items()) for word in pair))
+    digest = sha256_words("plan", json.dumps(asdict(settings), sort_keys=True), *told)
     campaign = name or f"c-{digest[:12]}"
-    requests = tuple(
-        ExecutionRequested(
-            work_id=work_id(campaign, program, test, 0),
-            campaign_id=campaign,
-            problem_id=problem,
-            program_id=program,
-            test_id=test,
-            block=0,
-            place=place,
-            lane=str(place % LANES),
-        )
-        for place, (problem, program, test) in enumerate(works)
+    requests = tuple(_request(campaign, place, *work) for place, work in enumerate(works))
+    run = {request.program_id for request in requests}
+    members = [p for p in programs if lent.get(p.program_id, p.program_id) in run]
+    shared = tuple(_shared(campaign, p, lent[p.program_id]) for p in members if p.program_id in lent)
+    return Plan(_opened(campaign, digest, settings, members, requests), requests, shared)
+
+
+def _request(campaign: str, place: int, problem: str, program: str, test: str) -> ExecutionRequested:
+    return ExecutionRequested(
+        work_id=work_id(campaign, program, test, 0),
+        campaign_id=campaign,
+        problem_id=problem,
+        program_id=program,
+        test_id=test,
+        block=0,
+        place=place,
+        lane=str(place % LANES),
     )
-    return Plan(_opened(campaign, digest, settings, programs, requests), requests)
+
+
+def _shared(campaign: str, program: ProgramAdded, executed: str) -> ExecutionShared:
+    return ExecutionShared(
+        campaign_id=campaign,
+        problem_id=program.problem_id,
+        program_id=program.program_id,
+        executed_program_id=executed,
+        source_blob=program.source_blob,
+    )
+
+
+def _lent(programs: Iterable[ProgramAdded]) -> dict[str, str]:
+    """The rollouts whose source an earlier one has on the same problem -> that one, which is run."""
+    first: dict[tuple[str, str], str] = {}
+    lent = {}
+    for program in programs:
+        if program.rollout_id is not None:
+            executed = first.setdefault((program.problem_id, program.source_blob), program.program_id)
+            if executed != program.program_id:
+                lent[program.program_id] = executed
+    return lent
 
 
 def _opened(
     campaign: str,
     digest: str,
     settings: PlanSettings,
-    programs: Sequence[ProgramAdded],
+    members: Sequence[ProgramAdded],
     requests: Sequence[ExecutionRequested],
 ) -> CampaignOpened:
-    members = {request.program_id for request in requests}
     return CampaignOpened(
         campaign_id=campaign,
         plan_digest=digest,
         service=settings.service,
         problems=tuple(sorted({request.problem_id for request in requests})),
-        programs=tuple(sorted(members)),
-        references=tuple(sorted(p.program_id for p in programs if p.program_id in members and is_reference(p))),
+        programs=tuple(sorted({p.program_id for p in members})),
+        references=tuple(sorted({p.program_id for p in members if is_reference(p)})),
         reference_rule=REFERENCE_RULE,
         shuffle_seed=settings.seed,
         hard_limit_ns=settings.hard_limit_ns,

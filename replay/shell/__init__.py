@@ -14,6 +14,7 @@ from replay.shell.derived import (
     reward_id,
     rewards,
 )
+from replay.shell.sharing import executed_by, false_shares
 from replay.shell.snapshots import KERNEL, MAIN, Calibration, Snapshot, find_campaign, load, load_problems
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "Calibration",
     "Snapshot",
     "evidence",
+    "executed_by",
+    "false_shares",
     "find_campaign",
     "is_closed",
     "judge_all",

@@ -67,6 +67,19 @@ class Programs:
         return np.array([name in members for name in self.ids], dtype=np.bool_)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Own:
+    """What is stored of one problem."""
+
+    problem: str
+    programs: Programs
+    tests: Tests
+    lent: Ints | None
+    """Whose executions may count for each program [P]; None where no program shares another's."""
+    finished: Pieces
+    timed: Pieces
+
+
 def programs_of(rows: Pieces, campaign: Campaign) -> Programs:
     """The campaign's programs among the stored ones of a problem."""
     told = rows.strings("program_id").to_pylist()

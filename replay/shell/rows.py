@@ -11,7 +11,9 @@ import pyarrow as pa
 from ledger.digests import sha256_words
 from ledger.store.columns import Wanted
 from replay.measurements import ProblemMeasurements
-from replay.shell.runs import FINISHED, OUTCOMES, Own, finished_of
+from replay.shell.members import Own
+from replay.shell.runs import FINISHED, OUTCOMES, finished_of
+from replay.shell.sharing import executed_rows
 from replay.shell.stored import CHUNK, Source
 
 DIGESTS = Wanted(FINISHED.name, (*FINISHED.columns, "attempt_id", "timings_digest"), FINISHED.words)
@@ -46,7 +48,10 @@ class Rows(Mapping[str, str]):
 
 
 def row_digests(own: Own, campaign: str) -> dict[str, str]:
-    """The digest of every program of one problem: its id and source, then each test with a result, in order."""
+    """The digest of every program of one problem: its id and source, then each test with a result, in order.
+
+    The results are those of the program whose executions count for it.
+    """
     finished = finished_of(own, campaign)
     columns = [own.finished.strings(name) for name in ("attempt_id", "timings_digest")]
     if finished.kept is not None:
@@ -54,12 +59,13 @@ def row_digests(own: Own, campaign: str) -> dict[str, str]:
     places = np.flatnonzero(finished.accepted)
     places = places[np.argsort(finished.cell[places])]
     program, test = np.divmod(finished.cell[places], max(len(own.tests.ids), 1))
-    words: list[list[str]] = [
-        [name, blob or ""] for name, blob in zip(own.programs.ids, own.programs.sources.to_pylist(), strict=True)
-    ]
+    words: list[list[str]] = [[] for _ in own.programs.ids]
     attempts, timed = (column.take(places).to_pylist() for column in columns)
     outcomes = finished.outcome[places].tolist()
     rows = zip(program.tolist(), test.tolist(), outcomes, attempts, timed, strict=True)
     for p, t, outcome, attempt, digest in rows:
         words[p] += (str(t), _WORDS[outcome], attempt, digest)
-    return {row[0]: sha256_words(*row) for row in words}
+    executed = executed_rows(own, finished.cell[places])
+    lines = words if executed is None else [words[row] for row in executed.tolist()]
+    named = zip(own.programs.ids, own.programs.sources.to_pylist(), lines, strict=True)
+    return {name: sha256_words(name, blob or "", *line) for name, blob, line in named}

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ledger.store.columns import Wanted
-from replay.measurements import ABSENT, CLOCKS, Bools, Ints, Outcome, ProblemMeasurements, Tests
-from replay.shell.members import Campaign, Programs
+from replay.measurements import ABSENT, CLOCKS, Bools, Ints, Outcome, ProblemMeasurements
+from replay.shell.members import Campaign, Own
 from replay.shell.pieces import Pieces
+from replay.shell.sharing import executed_rows, lend
 
 _WORK = ("campaign_id", "program_id", "test_id", "block")
 _WORDS = ("campaign_id", "program_id", "test_id")
@@ -55,7 +56,7 @@ class Finished:
     kept: Bools | None  # which stored rows these are; None for all
 
 
-def finished_of(own: "Own", campaign: str) -> Finished:
+def finished_of(own: Own, campaign: str) -> Finished:
     """The finished attempts among the stored ones of a problem."""
     rows = own.finished
     kept = _campaign(rows, campaign)
@@ -64,7 +65,7 @@ def finished_of(own: "Own", campaign: str) -> Finished:
     return Finished(cell, block, outcome, timings, _first_good(cell, outcome, block), kept)
 
 
-def _cells(own: "Own", rows: Pieces) -> Ints:
+def _cells(own: Own, rows: Pieces) -> Ints:
     """The program and test of each row [n], as program * tests + test; -1 where one of them is not the campaign's."""
     p = rows.places("program_id", pa.array(own.programs.ids, pa.string()))
     t = rows.places("test_id", pa.array(own.tests.ids, pa.string()))
@@ -100,7 +101,7 @@ class _Repetitions:
     place: Ints  # of the repetition, from 0
 
 
-def _repetitions(own: "Own", finished: Finished, campaign: str, attempts: Attempts) -> _Repetitions:
+def _repetitions(own: Own, finished: Finished, campaign: str, attempts: Attempts) -> _Repetitions:
     """The repetitions of accepted attempts that are no warm-ups, numbered in their order."""
     rows = own.timed
     mine = _campaign(rows, campaign)
@@ -132,7 +133,7 @@ class _Timings:
     block: Ints
 
     @classmethod
-    def of(cls, own: "Own", kept: Ints | None) -> "_Timings":
+    def of(cls, own: Own, kept: Ints | None) -> "_Timings":
         cell, block = _cells(own, own.timed), own.timed.ints("block")
         return cls(cell, block) if kept is None else cls(cell[kept], block[kept])
 
@@ -177,17 +178,6 @@ def _rising(owner: Ints, repetition: Ints) -> bool:
     return bool((later | (same & (repetition[1:] >= repetition[:-1]))).all())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Own:
-    """What is stored of one problem."""
-
-    problem: str
-    programs: Programs
-    tests: Tests
-    finished: Pieces
-    timed: Pieces
-
-
 def measurements(
     own: Own, campaign: Campaign, attempts: Attempts, *, clocks: frozenset[str] = CLOCKS
 ) -> ProblemMeasurements:
@@ -204,7 +194,7 @@ def measurements(
     limit = np.where(outcome == Outcome.MISSING, ABSENT, _UNKNOWN_LIMIT if hard is None else hard).astype(np.int64)
     cpu = _sum(grid.values("user_ns"), grid.values("system_ns")) if "cpu" in clocks else None
     memory = grid.values("peak_memory_bytes") if "memory" in clocks else None
-    return ProblemMeasurements(
+    measured = ProblemMeasurements(
         problem=own.problem,
         campaign=campaign.name,
         tests=tests,
@@ -222,6 +212,7 @@ def measurements(
         memory_bytes=None if memory is None else grid.repetitions(memory),
         clocks=clocks | {"wall"},
     )
+    return lend(measured, executed_rows(own, ended))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,9 @@ import pyarrow as pa
 from ledger.ahead import ahead
 from ledger.questions import Questions
 from ledger.store.columns import Columns, Slices, Wanted
-from replay.shell.members import PROGRAMS, TESTS, Campaign, programs_of, tests_of
+from replay.shell.members import PROGRAMS, TESTS, Campaign, Own, programs_of, tests_of
 from replay.shell.pieces import Pieces
-from replay.shell.runs import Own
+from replay.shell.sharing import SHARED, lent_rows
 
 _ENDED, _MEASURED = (Wanted(name, ("attempt_id",)) for name in ("execution.finished", "timing.measured"))
 CHUNK = 16
@@ -35,7 +35,7 @@ class Source:
 
         Fault when a segment is missing or broken.
         """
-        wanted = [PROGRAMS, TESTS, finished, *([timed] if timed else [])]
+        wanted = [PROGRAMS, TESTS, SHARED, finished, *([timed] if timed else [])]
         chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
         with ExitStack() as opened:
             ledger, cut = self.questions.ledger, self.questions.cut
@@ -45,11 +45,13 @@ class Source:
                 yield from (self._own(problem, done) for problem in chunk)
 
     def _own(self, problem: str, read: Sequence[Slices]) -> Own:
-        programs, tests, finished, *timed = (Pieces(slices[problem]) for slices in read)
+        told, tests, shared, finished, *timed = (Pieces(slices[problem]) for slices in read)
+        programs = programs_of(told, self.campaign)
         return Own(
             problem,
-            programs_of(programs, self.campaign),
+            programs,
             tests_of(tests),
+            lent_rows(shared, self.campaign, programs),
             finished,
             timed[0] if timed else Pieces(()),
         )

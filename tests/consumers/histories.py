@@ -10,6 +10,7 @@ from ledger.events import (
     Event,
     ExecutionFinished,
     ExecutionRequested,
+    ExecutionShared,
     ProblemAdded,
     ProgramAdded,
     TestAdded,
@@ -37,12 +38,19 @@ class Campaign:
     service: str = "local"
     limit_ms: int = 2000
     surplus: Mapping[tuple[str, str, int], Cell] = field(default_factory=dict)
+    twins: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(problem, program) that is not run -> the program whose source it has and whose executions it shares."""
 
     def members(self) -> Iterator[tuple[str, str]]:
         """Every (problem, program)."""
         for problem, programs in self.cells.items():
             for program in programs:
                 yield problem, program
+        yield from self.twins
+
+    def source(self, problem: str, program: str) -> str:
+        """The digest of a program's source: its name, or that of the program it is a twin of."""
+        return blob_digest(self.twins.get((problem, program), program).encode())
 
 
 def program_id(problem: str, program: str) -> str:
@@ -83,7 +91,7 @@ def corpus_facts(campaign: Campaign) -> Iterator[Event]:
                 output_bytes=1,
                 output_chars=1,
             )
-        for program in programs:
+        for program in (*programs, *(name for owner, name in campaign.twins if owner == problem)):
             yield ProgramAdded(
                 problem_id=problem,
                 program_id=program_id(problem, program),
@@ -91,7 +99,7 @@ def corpus_facts(campaign: Campaign) -> Iterator[Event]:
                 maker="human",
                 label="accepted",
                 language="python3",
-                source_blob=blob_digest(program.encode()),
+                source_blob=campaign.source(problem, program),
                 source_bytes=1,
                 rollout_id=None,
             )
@@ -121,7 +129,8 @@ def opening(campaign: Campaign) -> CampaignOpened:
 
 def requests(campaign: Campaign) -> Iterator[ExecutionRequested]:
     """Every work, in the order of the cells."""
-    works = [(p, name, t) for p, name in campaign.members() for t in range(len(campaign.cells[p][name]))]
+    run = [member for member in campaign.members() if member not in campaign.twins]
+    works = [(p, name, t) for p, name in run for t in range(len(campaign.cells[p][name]))]
     for place, (problem, name, ordinal) in enumerate(works):
         program, test = program_id(problem, name), f"{problem}/t{ordinal}"
         yield ExecutionRequested(
@@ -133,6 +142,18 @@ def requests(campaign: Campaign) -> Iterator[ExecutionRequested]:
             block=0,
             place=place,
             lane=str(place % LANES),
+        )
+
+
+def shares(campaign: Campaign) -> Iterator[ExecutionShared]:
+    """Whose executions each twin shares."""
+    for (problem, name), executed in campaign.twins.items():
+        yield ExecutionShared(
+            campaign_id=campaign.name,
+            problem_id=problem,
+            program_id=program_id(problem, name),
+            executed_program_id=program_id(problem, executed),
+            source_blob=campaign.source(problem, name),
         )
 
 

@@ -49,6 +49,7 @@ def load_slowly(questions: Questions, campaign: str | None = None) -> tuple[list
     tests = questions.rows("SELECT * FROM test ORDER BY problem_id, ordinal, test_id")
     cells = questions.ask(CELLS, campaign=name, programs=sorted(members))
     repetitions = _by_attempt(questions.ask(REPETITIONS, campaign=name))
+    shared = questions.rows("SELECT * FROM shared WHERE campaign_id = $campaign", campaign=name)
     problems: list[ProblemMeasurements] = []
     rows: dict[str, str] = {}
     for problem in chosen["problems"]:
@@ -57,6 +58,7 @@ def load_slowly(questions: Questions, campaign: str | None = None) -> tuple[list
             tests=[t for t in tests if t["problem_id"] == problem],
             cells=cells.filter(pc.equal(cells["problem_id"], problem)).to_pylist(),
         )
+        own = _lent(own, shared)
         problems.append(_measurements(problem, chosen, own, repetitions))
         rows.update(_row_digests(own))
     return problems, rows
@@ -69,6 +71,19 @@ class _Stored:
     programs: Sequence[Mapping[str, Any]]
     tests: Sequence[Mapping[str, Any]]
     cells: Sequence[Mapping[str, Any]]  # accepted attempts, `p` and `t` their program's and test's places
+
+
+def _lent(own: _Stored, shared: Sequence[Mapping[str, Any]]) -> _Stored:
+    """With the attempts of the program that is run told of each that shares them too, where both have the source."""
+    sources = {p["program_id"]: p["source_blob"] for p in own.programs}
+    place = {p["program_id"]: n for n, p in enumerate(own.programs)}
+    ran = {cell["p"] for cell in own.cells}
+    copies = []
+    for fact in shared:
+        program, executed = fact["program_id"], fact["executed_program_id"]
+        if sources.get(program) == sources.get(executed) == fact["source_blob"] and place[program] not in ran:
+            copies += [{**cell, "p": place[program]} for cell in own.cells if cell["p"] == place[executed]]
+    return _Stored(own.programs, own.tests, [*own.cells, *copies])
 
 
 def _by_attempt(table: pa.Table) -> dict[str, list[dict[str, Any]]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests
+from histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import append, ledger_with
@@ -15,6 +15,7 @@ from slow_loader import load_slowly
 
 from consumers.compactor import compact
 from consumers.sealer import seal
+from ledger.digests import blob_digest
 from ledger.errors import Fault
 from ledger.events import Event, ExecutionFinished, ProgramAdded, TimingMeasured
 from ledger.questions import Questions
@@ -23,7 +24,7 @@ from ledger.store.cuts import Cut
 from ledger.store.opened import Ledger, create_ledger, open_ledger
 from replay.errors import ReplayError
 from replay.measurements import ABSENT, CLOCKS, Outcome, ProblemMeasurements
-from replay.shell import load, load_problems
+from replay.shell import executed_by, false_shares, load, load_problems
 
 OUTCOMES = ("accepted",) * 6 + ("wrong_answer", "time_limit", "sandbox_fault", "run_time_error")
 MS = 1_000_000
@@ -45,15 +46,21 @@ def campaigns(draw: st.DrawFn, name: str) -> Campaign:
     """Up to four problems of up to three programs on two tests, some works run twice."""
     problems = [f"problem-{letter}" for letter in "abcd"[: draw(st.integers(1, 4))]]
     found = {p: {n: (draw(cells), draw(cells)) for n in ("r1", "r2", "x")[: draw(st.integers(1, 3))]} for p in problems}
+    pairs = st.tuples(st.sampled_from(problems), st.sampled_from(["y1", "y2"]))
+    twins = draw(st.dictionaries(pairs, st.sampled_from(["r1", "x"]), max_size=3))
+    twins = {twin: name for twin, name in twins.items() if name in found[twin[0]]}
     places = st.tuples(st.sampled_from(problems), st.sampled_from(["r1", "x"]), st.integers(0, 1))
-    return Campaign(name, found, surplus=draw(st.dictionaries(places, cells, max_size=3)))
+    return Campaign(name, found, surplus=draw(st.dictionaries(places, cells, max_size=3)), twins=twins)
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[list[Event]]:
     """Attempts of two campaigns in any order; warm-ups, repetitions out of order, attempts that never finished."""
     first, second = draw(campaigns("main")), draw(campaigns("other"))
-    told = [[*corpus_facts(campaign), opening(campaign), *requests(campaign)] for campaign in (first, second)]
+    told = [
+        [*corpus_facts(campaign), *shares(campaign), opening(campaign), *requests(campaign)]
+        for campaign in (first, second)
+    ]
     runs = [draw(attempt(events)) for campaign in (first, second) for events in attempts(campaign)]
     return [*told, *draw(st.permutations(runs))]
 
@@ -198,3 +205,52 @@ def test_what_is_not_known_stays_unknown(tmp_path: Path) -> None:
         row = m.row(program_id("c", "x"))
         assert set(m.outcome[row].tolist()) == {Outcome.MISSING}
         assert set(m.wall_ns[row].ravel().tolist()) == set(m.limit_ns[row].tolist()) == {ABSENT}
+
+
+def twin(**changes: str) -> list[Event]:
+    """The facts of `small` with `y`, a twin of `x` on problem a that is not run; `changes` alter the fact of it."""
+    told = small()
+    campaign = Campaign("main", told.cells, twins={("a", "y"): "x"})
+    (share,) = shares(campaign)
+    run = [event for events in attempts(campaign) for event in events]
+    fact = dataclasses.replace(share, **changes)
+    return [*corpus_facts(campaign), fact, opening(campaign), *requests(campaign), *run]
+
+
+def test_a_program_that_shares_executions_has_those_of_the_one_that_was_run(tmp_path: Path) -> None:
+    """`y` has each duration of `x`, 5 and 7 ms on each of two tests, and a row of its own: it is a sample more."""
+    with closing(ledger_with(tmp_path / "ledger", twin())) as ledger, closing(Questions(ledger)) as questions:
+        snapshot = load(questions)
+        m = snapshot.problems[0]
+        x, y = (program_id("a", name) for name in "xy")
+        assert len(m.programs) == 4
+        assert m.wall_ns[m.row(y)].tolist() == [[5 * MS, 7 * MS]] * 2
+        assert m.outcome[m.row(y)].tolist() == [Outcome.OK] * 2
+        assert m.duplicate[m.row(y)] == m.duplicate[m.row(x)]
+        assert snapshot.rows[y] != snapshot.rows[x]  # each names its own program
+        assert executed_by(questions, "main", y) == executed_by(questions, "main", x) == x
+        assert false_shares(questions) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source_blob": blob_digest(b"other")},
+        {"executed_program_id": program_id("a", "r1")},
+        {"executed_program_id": "a/nobody"},
+        {"campaign_id": "other"},
+        {"program_id": program_id("a", "x")},
+    ],
+)
+def test_a_false_share_counts_for_nobody(tmp_path: Path, changes: dict[str, str]) -> None:
+    """Another source, nobody, another campaign, or a program that was run itself: `y` stays without an outcome."""
+    told = twin(**changes) if "program_id" not in changes else twin(**changes, executed_program_id=program_id("a", "y"))
+    with closing(ledger_with(tmp_path / "ledger", told)) as ledger, closing(Questions(ledger)) as questions:
+        m = load(questions).problems[0]
+        y, x = (program_id("a", name) for name in "yx")
+        assert m.outcome[m.row(y)].tolist() == [Outcome.MISSING] * 2
+        assert m.outcome[m.row(x)].tolist() == [Outcome.OK] * 2
+        assert executed_by(questions, "main", y) == y
+        assert executed_by(questions, "main", x) == x
+        wrong = bool({"source_blob", "executed_program_id"} & changes.keys())
+        assert [line.split(" in ")[0] for line in false_shares(questions)] == ([y] if wrong else [])

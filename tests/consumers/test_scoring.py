@@ -150,11 +150,3 @@ def test_the_same_batch_has_the_same_ids_and_another_has_others():
     assert rolled().events == rolled().events
     ids = [{e.rollout_id for e in rolled(word).events if isinstance(e, RolloutSampled)} for word in ("w", "v")]
     assert not ids[0] & ids[1]
-
-
-def test_the_same_code_is_run_once_on_a_problem():
-    """Two completions with one text: the first program stands for both; the empty one of another problem is its own."""
-    found = rolled()
-    assert [p.problem_id for p in found.unique] == ["p.1", "q.1"]
-    assert found.stands_for(found.programs[1]) == found.programs[0].program_id
-    assert found.stands_for(found.programs[2]) == found.programs[2].program_id

@@ -8,7 +8,7 @@ from ledger_facts import attempt, sample_events
 from sqlalchemy import text
 
 from consumers.sink import Drained, drain
-from ledger.events import EVENTS, CriterionDeclared, Event, RewardAssigned
+from ledger.events import EVENTS, CriterionDeclared, Event, ExecutionShared, RewardAssigned
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger
 from ledger.streams.local import LocalStream
@@ -38,6 +38,9 @@ CALIBRATION = dataclasses.replace(
     sample_events(EVENTS["calibration.fitted", 1], 1)[0], evidence_digest="e" * 64, refused=""
 )
 REFUSED = dataclasses.replace(CALIBRATION, a=float("nan"), b_ns=float("nan"), r2=None, refused="too few pairs")
+SHARED = ExecutionShared(
+    campaign_id="c", problem_id="p", program_id="p/a", executed_program_id="p/b", source_blob="5" * 64
+)
 STEP = dataclasses.replace(sample_events(EVENTS["step.taken", 1], 1)[0], loss=float("nan"))
 
 
@@ -49,7 +52,7 @@ def take(ledger: Ledger, stream: LocalStream, event: Event) -> tuple[Drained, li
         return drained, list(connection.execute(text("SELECT reason || ': ' || message FROM quarantine")).scalars())
 
 
-@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED, PROGRAM, TEST, CALIBRATION, REFUSED, STEP])
+@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED, PROGRAM, TEST, CALIBRATION, REFUSED, SHARED, STEP])
 def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: Event) -> None:
     """The samples below differ from these in one value each; a refused fit may have no line, a loss may diverge."""
     drained, reasons = take(ledger, stream, event)
@@ -67,6 +70,9 @@ def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: E
         (TIMING, {"user_ns": 2**60}, "user_ns must lie in"),
         (TIMING, {"test_id": "other/test"}, "test_id 'other/test' is not of problem 'p'"),
         (FINISHED, {"output_digest": "E" * 64}, f"output_digest '{'E' * 64}' is not a SHA-256 of 64 hex digits"),
+        (SHARED, {"executed_program_id": "p/a"}, "program 'p/a' shares its executions with itself"),
+        (SHARED, {"executed_program_id": "q/b"}, "executed_program_id 'q/b' is not of problem 'p'"),
+        (SHARED, {"source_blob": ""}, "source_blob '' is not a SHA-256 of 64 hex digits"),
         (PROGRAM, {"source_blob": "zz"}, "source_blob 'zz' is not a SHA-256 of 64 hex digits"),
         (TEST, {"input_blob": ""}, "input_blob '' is not a SHA-256 of 64 hex digits"),
         (TEST, {"answer_blob": "2" * 64 + "\n"}, "answer_blob"),

@@ -145,3 +145,30 @@ def test_only_a_repeated_want_of_memory_is_charged(outcome: Outcome, cut: Cut, c
     """At the last try: a run that took much of a machine without memory is the program's; any other fault never is."""
     judged = Judged(Execution(outcome, cut=cut, fault="no room"), outcome, "", None)
     assert charged(judged).outcome == charged_as
+
+
+def rollout(name: str, source: str, problem: str = "a") -> ProgramAdded:
+    """A rollout's program."""
+    return replace(program(problem, name, maker="m-1", label=""), source_blob=source, rollout_id=f"rollout of {name}")
+
+
+def test_a_source_is_run_once_and_every_rollout_of_it_is_a_member() -> None:
+    """Of s, s, t, s on problem a and s on b, the first s and t of a and the s of b are run, beside all others."""
+    rollouts = [rollout("1", "s"), rollout("2", "s"), rollout("3", "t"), rollout("4", "s"), rollout("5", "s", "b")]
+    plan = make_plan([*rollouts, *PROGRAMS], TESTS, SETTINGS, name="c", once=True)
+    run = {("a/1", "a/1"), ("a/1", "a/2"), ("a/3", "a/1"), ("a/3", "a/2"), ("b/5", "b/1")}
+    assert set(pairs(plan.requests)) == WORKS | run
+    assert set(plan.opened.programs) == {p.program_id for p in (*rollouts, *PROGRAMS)}
+    assert (plan.opened.works, plan.opened.references) == (len(WORKS | run), ("a/one", "b/four"))
+    told = [(s.campaign_id, s.problem_id, s.program_id, s.executed_program_id, s.source_blob) for s in plan.shared]
+    assert told == [("c", "a", "a/2", "a/1", "s"), ("c", "a", "a/4", "a/1", "s")]
+
+
+def test_who_shares_is_part_of_the_plan() -> None:
+    """With and without a twin are two campaigns; without `once` a twin is run, and without twins `once` is nothing."""
+    one, twins = [rollout("1", "s")], [rollout("1", "s"), rollout("2", "s")]
+    assert make_plan(one, TESTS, SETTINGS) == make_plan(one, TESTS, SETTINGS, once=True)
+    names = {make_plan(some, TESTS, SETTINGS, once=True).opened.campaign_id for some in (one, twins)}
+    assert len(names) == 2
+    assert len(make_plan(twins, TESTS, SETTINGS).requests) == 4
+    assert make_plan(twins, TESTS, SETTINGS).shared == ()

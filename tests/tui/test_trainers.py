@@ -1,6 +1,9 @@
 """Reward functions as TRL and verl call them: a real ledger, the real sandbox, rollouts stored and traceable."""
 
 import math
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +14,7 @@ from packages import ACCEPTED, PROGRAMS, WRONG, make_package
 
 from consumers.completions import Completion
 from ledger.errors import UserError
+from ledger.proof import bundle_verifier
 from tui.running import alone
 from tui.trainers import Rewards, Scoring, trl_rewards, verl_rewards
 
@@ -80,20 +84,57 @@ def test_rollouts_are_facts(scored: list[float | None], ledger: Path) -> None:
     ]
 
 
-def test_the_same_program_is_run_once_and_its_reward_is_traceable(scored: list[float | None], ledger: Path) -> None:
-    """Three programs and one reference on three tests; the right one's reward is computed again from its timings."""
+REWARDS = """
+SELECT ordinal, value, reward_id, program_id FROM reward JOIN program USING (program_id)
+JOIN rollout_sampled USING (rollout_id) ORDER BY ordinal
+"""
+
+
+def test_the_same_program_is_run_once_and_each_rollout_has_its_reward(scored: list[float | None], ledger: Path) -> None:
+    """Three programs and one reference on three tests are run; four rewards are told, as the trainer got them."""
     assert sql(ledger, "SELECT count(*), count(DISTINCT program_id) FROM execution WHERE accepted") == [[4 * 3, 4]]
-    [[reward, value]] = sql(
-        ledger,
-        "SELECT reward_id, value FROM reward JOIN program USING (program_id) JOIN rollout_sampled USING (rollout_id)"
-        " WHERE ordinal = 0",
-    )
-    assert value == 1.0
+    assert sql(ledger, "SELECT count(*) FROM shared") == [[1]]
+    assert [row[:2] for row in sql(ledger, REWARDS)] == [[n, value] for n, value in enumerate(scored)]
+    assert sql(ledger, "SELECT reason FROM closing") == [["complete"]]
+
+
+def test_every_rollout_counts_in_an_estimate(scored: list[float | None], ledger: Path) -> None:
+    """Two of the four rollouts are right: p_100 = 50%, of four programs."""
+    words = ("--criterion", "rlvr-added-tests", "--ledger", ledger, "--json")
+    [point] = [p for p in well("curve", *words, "--tau", "100").json["points"] if p["tier"] == "all"]
+    assert (point["programs"], point["undecided"], point["p_tau"]) == (4, 0, pytest.approx(50))
+
+
+def test_a_shared_run_is_traced_explained_and_proven(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
+    """The third rollout's reward leads to the first one's timings; bundles of it and of all prove themselves."""
+    rows = sql(ledger, REWARDS)
+    (first, _), (reward, program) = (row[2:] for row in (rows[0], rows[2]))
     done = well("trace", reward, "--ledger", ledger, "--json").json
     assert done["differences"] == []
+    assert (done["program"]["program_id"], done["executed"]) == (program, rows[0][3])
     assert [test["outcome"] for test in done["tests"]] == ["accepted"] * 3
+    assert done["tests"] == well("trace", first, "--ledger", ledger, "--json").json["tests"]
+    assert "not run itself" in well("trace", reward, "--ledger", ledger).out
+    assert well("why", program, "--ledger", ledger, "--criterion", "rlvr-added-tests", "--json").code == 0
     assert well("verify", "--ledger", ledger).code == 0
-    assert sql(ledger, "SELECT reason FROM closing") == [["complete"]]
+    well("trace", reward, "--ledger", ledger, "--bundle", tmp_path / "reward.zip")
+    assert bundle_verifier.main([str(tmp_path / "reward.zip")]) == 0
+    well("export", "bundle", tmp_path / "all.zip", "--ledger", ledger, "--criterion", "rlvr-added-tests")
+    alone = subprocess.run([sys.executable, tmp_path / "all.zip"], capture_output=True, text=True, check=False)
+    assert (alone.returncode, alone.stderr) == (0, "")
+
+
+def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
+    """Sealed, copied without its database and built again: the same rewards, and nothing wrong."""
+    well("ledger", "seal", "--ledger", ledger)
+    before = sql(ledger, REWARDS)
+    copy = tmp_path / "copy"
+    shutil.copytree(ledger, copy)
+    for path in copy.glob("ledger.sqlite*"):
+        path.unlink()
+    well("ledger", "rebuild", "--ledger", copy)
+    assert sql(copy, REWARDS) == before
+    assert well("verify", "--ledger", copy).code == 0
 
 
 def test_conversations_are_read_like_texts(asked: Rewards) -> None:

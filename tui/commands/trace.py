@@ -67,7 +67,9 @@ def _write_bundle(questions: "Questions", found: Trace, path: Path) -> None:
 def _tree(found: Trace) -> Tree:
     reward = found.reward
     root = Tree(Text(f"reward {reward['value']:+g}  {reward['reward_id']}", style="bold"))
-    root.add(Text(f"program {reward['program_id']} (labelled {found.program['label'] or 'nothing'})"))
+    program = root.add(Text(f"program {reward['program_id']} (labelled {found.program['label'] or 'nothing'})"))
+    if found.executed != reward["program_id"]:
+        program.add(Text(f"not run itself: {found.executed} has the same source, and its executions count for both"))
     root.add(
         Text(f"criterion {found.criterion['name']} {reward['criterion_hash'][:12]}  {found.criterion['canonical']}")
     )

@@ -12,7 +12,7 @@ from ledger.questions import Questions
 from replay.cautions import cautions
 from replay.criteria import Criterion
 from replay.measurements import ProblemMeasurements, durations
-from replay.shell import Calibration, Snapshot, load, prepared
+from replay.shell import Calibration, Snapshot, executed_by, load, prepared
 from replay.why import Explanation, explain
 from tui.amounts import unit_of
 from tui.criteria import criterion_options, read_criterion
@@ -138,7 +138,7 @@ def _detail(questions: Questions, campaign: str, program: str, test: str | None)
         "SELECT detail FROM execution WHERE accepted AND outcome <> 'accepted' "
         "AND campaign_id = $campaign AND program_id = $program AND test_id = $test",
         campaign=campaign,
-        program=program,
+        program=executed_by(questions, campaign, program),
         test=test,
     )
     return str(rows[0]["detail"]) if rows else ""

@@ -5,7 +5,7 @@ Facts only: which attempt counts is decided here as the ledger decides it, and n
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,7 @@ class Bundle:
 TESTS = ("problem_id", "test_id", "ordinal", "original", "correctness", "optimization", "input_chars", "output_chars")
 PROGRAMS = ("problem_id", "program_id", "maker", "source_blob")
 CAMPAIGN = ("campaign_id", "problems", "programs", "references", "hard_limit_ns")
+SHARED = ("campaign_id", "program_id", "executed_program_id", "source_blob")
 FINISHED = ("campaign_id", "work_id", "attempt_id", "program_id", "test_id", "outcome")
 TIMED = ("campaign_id", "attempt_id", "repetition", "warmup", "wall_ns", "user_ns", "system_ns")
 MORE = ("peak_memory_bytes", "startup_ns", "hard_limit_ns")
@@ -96,6 +97,7 @@ def problems(bundle: Bundle, campaign: str) -> Iterator[Problem]:
     tests = sorted(bundle.first("test.added", TESTS, "test_id").values(), key=lambda t: (t["ordinal"], t["test_id"]))
     programs = sorted(bundle.first("program.added", PROGRAMS, "program_id").values(), key=lambda p: p["program_id"])
     runs = _runs(bundle, campaign, opened["hard_limit_ns"] or 0)
+    executed = _executed(bundle, campaign, members, {name for name, _ in runs})
     for name in opened["problems"]:
         own = [t for t in tests if t["problem_id"] == name]
         judged = [
@@ -103,8 +105,22 @@ def problems(bundle: Bundle, campaign: str) -> Iterator[Problem]:
             for p in programs
             if p["problem_id"] == name and p["program_id"] in members
         ]
-        cells = [[runs.get((p["program_id"], t["test_id"])) for t in own] for p in judged]
+        cells = [
+            [runs.get((executed.get(p["program_id"], p["program_id"]), t["test_id"])) for t in own] for p in judged
+        ]
         yield Problem(name, own, judged, cells)
+
+
+def _executed(bundle: Bundle, campaign: str, members: Container[str], ran: Container[str]) -> dict[str, str]:
+    """A program that was not run -> the member of the same source whose executions it is told to share."""
+    sources = {row["program_id"]: row["source_blob"] for row in bundle.events("program.added", PROGRAMS).to_pylist()}
+    found: dict[str, str] = {}
+    for row in bundle.events("execution.shared", SHARED).to_pylist():
+        program, other = row["program_id"], row["executed_program_id"]
+        if row["campaign_id"] == campaign and program not in ran:
+            same = other in members and sources.get(program) == sources.get(other) == row["source_blob"]
+            found.setdefault(program, other if same else program)
+    return found
 
 
 def _runs(bundle: Bundle, campaign: str, limit_ns: int) -> dict[tuple[str, str], Run]:

@@ -1,0 +1,204 @@
+"""Rollouts of one text: it is run once, and each of them is judged, rewarded, estimated and proven as a sample."""
+
+import json
+import zipfile
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
+from ledgers import ledger_with
+
+from consumers.audit import Trace, trace, verify_rewards
+from consumers.compactor import compact
+from consumers.evidence import rests_on
+from consumers.rewarder import assign
+from consumers.sealer import seal
+from consumers.sink import drain
+from ledger.digests import blob_digest
+from ledger.events import Event, GroupOpened, ProgramAdded, RolloutSampled
+from ledger.proof import bundle_verifier, verify
+from ledger.proof.bundle import bundle
+from ledger.questions import Questions
+from ledger.store.opened import Ledger
+from ledger.streams.producer import Producer
+from replay.criteria import Criterion
+from replay.estimates import estimate
+from replay.shell import judge_all, load
+
+SCORE = Criterion(tau="50", reading="score", reward="collapsed", shape="continuous")
+MULTITASK = Criterion(tau="50", reading="score", reward="multitask")
+MAKER = "run-1"
+GROUPS = {"x": "a", "y": "a", "z": "b", "v": "a", "u": "b", "w": "b"}
+"""Candidate -> its group; the human programs r1, r2 and r3 have none."""
+
+
+def cells(ms: float, outcome: str = "accepted") -> tuple[Cell, Cell]:
+    """On the correctness test and on the optimization test."""
+    return Cell(outcome, (ms,)), Cell(outcome, (ms,))
+
+
+def campaign() -> Campaign:
+    """References of 2, 4 and 6 ms; x of 5 ms with its twins y and z; v, of r1's source, with its twin u; w is wrong."""
+    run = {"r1": cells(2), "r2": cells(4), "r3": cells(6), "x": cells(5), "v": cells(3), "w": cells(1, "wrong_answer")}
+    return Campaign("main", {"p": run}, twins={("p", "y"): "x", ("p", "z"): "x", ("p", "u"): "v"})
+
+
+def program(event: Event) -> Event:
+    """Candidates are rollouts of one training run, and v and u have the source of the reference r1."""
+    if not isinstance(event, ProgramAdded) or event.name[0] not in GROUPS:
+        return event
+    source = blob_digest(b"r1") if event.name[0] in "vu" else event.source_blob
+    return replace(event, maker=MAKER, label="", rollout_id=event.name[0], source_blob=source)
+
+
+def groups() -> list[Event]:
+    """Two groups of three on the problem, opened in the order a, b."""
+    common: dict[str, Any] = {"problem_id": "p", "policy": 1}
+    opened = [
+        GroupOpened(**common, group_id=name, training_id="run", size=3, prompt_blob=blob_digest(b"")) for name in "ab"
+    ]
+    sampled = [
+        RolloutSampled(
+            **common,
+            rollout_id=name,
+            group_id=group,
+            ordinal=0,
+            prompt_tokens=0,
+            completion_tokens=0,
+            completion_blob=blob_digest(b""),
+            log_probabilities_blob=None,
+            finish_reason="stop",
+            seed=None,
+            temperature=1.0,
+        )
+        for name, group in GROUPS.items()
+    ]
+    return [*opened, *sampled]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """The campaign with its blobs."""
+    one = campaign()
+    told = [program(event) for event in corpus_facts(one)]
+    lent = [replace(s, source_blob=blob_digest(b"r1")) if "/u." in s.program_id else s for s in shares(one)]
+    run = [event for events in attempts(one) for event in events]
+    made = ledger_with(tmp_path / "ledger", told, groups(), [*lent, opening(one)], [*requests(one), *run])
+    made.blobs.put_many([b"", b"in", b"out", *(name.encode() for name in ("r1", "r2", "r3", "x", "w"))])
+    return made
+
+
+def rewarded(ledger: Ledger, criterion: Criterion) -> dict[str, dict[str, Any]]:
+    """Program's letter -> its reward, of the candidates."""
+    with closing(ledger.stream()) as stream:
+        assign(ledger, Producer(stream, f"epoch-{criterion.reward}", "test", "0"), criterion, name="asked")
+        drain(ledger, stream)
+    with closing(Questions(ledger)) as questions:
+        rows = questions.rows("SELECT * FROM reward WHERE criterion_hash = $hash", hash=criterion.hash)
+    found = {row["program_id"].split("/")[1].split(".")[0]: row for row in rows}
+    return {name: row for name, row in found.items() if name in GROUPS}
+
+
+def test_every_rollout_has_a_reward_of_its_own(ledger: Ledger) -> None:
+    """5 ms is behind two of the three references: q = 2/3, e = 1 - 2q = -1/3. 3 ms, without r1 of the same text, leads.
+
+    With r1 in its pool, v would be at q = 1/3.
+    """
+    found = rewarded(ledger, SCORE)
+    values = {name: row["value"] for name, row in found.items()}
+    assert values == {
+        name: pytest.approx(v) for name, v in zip("xyzvuw", (-1 / 3, -1 / 3, -1 / 3, 1, 1, -1), strict=True)
+    }
+    assert {name: row["pool_size"] for name, row in found.items()} == dict(
+        zip("xyzvuw", (3, 3, 3, 2, 2, 3), strict=True)
+    )
+    assert len({row["evidence_digest"] for row in found.values()}) == 6
+
+
+def test_a_text_in_two_groups_is_paid_as_each_group_is(ledger: Ledger) -> None:
+    """One group by correctness, x is right: +1; the next by speed, its q of 2/3 misses the half: -1. v leads: +1."""
+    values = {name: row["value"] for name, row in rewarded(ledger, MULTITASK).items()}
+    assert values["x"] == values["y"]
+    assert {values["x"], values["z"]} == {1.0, -1.0}
+    assert values["v"] == values["u"] == 1.0
+
+
+def test_every_rollout_is_a_sample(ledger: Ledger) -> None:
+    """Of six, five are right and two of these are within the half: p_100 = 5/6 and p_50 = 2/6.
+
+    pass@2 is 1 when one alone is wrong, and 1 - C(4,2)/C(6,2) = 1 - 6/15 for two of six.
+    """
+    with closing(Questions(ledger)) as questions:
+        snapshot = load(questions)
+        for tau, shares_of_k in (("100", (5 / 6, 1)), ("50", (2 / 6, 0.6))):
+            measured, verdicts = judge_all(snapshot, Criterion(tau=tau, reading="score"))
+            for k, share in enumerate(shares_of_k, 1):
+                (found,) = (one for one in estimate(verdicts, measured, k) if one.maker == MAKER)
+                assert (found.programs, found.undecided) == (6, 0)
+                assert found.value == pytest.approx(share)
+
+
+def traced(ledger: Ledger, name: str) -> Trace:
+    """The trace of a candidate's reward."""
+    row = rewarded(ledger, SCORE)[name]
+    with closing(Questions(ledger)) as questions:
+        return trace(ledger, questions, row["reward_id"])
+
+
+def test_a_twin_s_reward_is_traced_to_the_runs_of_the_one_that_was_run(ledger: Ledger) -> None:
+    """The same attempts and timings, told with the program that was run; computed again, and no difference."""
+    own, twin = traced(ledger, "x"), traced(ledger, "y")
+    assert (own.executed, twin.executed) == (program_id("p", "x"), program_id("p", "x"))
+    assert twin.tests == own.tests
+    assert [timing["wall_ns"] for test in twin.tests for timing in test.timings] == [5_000_000] * 2
+    assert twin.differences == own.differences == ()
+
+
+def test_before_and_after_sealing_all_of_it_is_proven(ledger: Ledger) -> None:
+    """Frames, chains and rewards; a second derivation adds nothing."""
+    before = rewarded(ledger, SCORE)
+    for change in (lambda: None, lambda: seal(ledger), lambda: compact(ledger, 0)):
+        change()
+        assert verify(ledger).problems == ()
+        with closing(Questions(ledger)) as questions:
+            assert verify_rewards(ledger, questions) == (9, [], [])
+        assert rewarded(ledger, SCORE) == before
+
+
+def rewritten(path: Path, without: str) -> None:
+    """The bundle without the files whose headers tell an event of this type."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    gone = [
+        name.removesuffix("json")
+        for name, data in parts.items()
+        if name.startswith("frames/") and name.endswith("json") and json.loads(data)["ce_type"] == without
+    ]
+    assert gone
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            if not name.startswith(tuple(gone)):
+                archive.writestr(name, data)
+
+
+@pytest.mark.parametrize("name", ["x", "y", "u"])
+def test_a_twin_s_bundle_is_proven_with_the_fact_that_lends(
+    ledger: Ledger, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its evidence names the attempts of the program that was run; without the fact they are not its own."""
+    found = traced(ledger, name)
+    with closing(Questions(ledger)) as questions:
+        rests = rests_on(ledger, questions, found)
+    assert rests.evidence is not None
+    assert [row[0] for row in asdict(rests.evidence)["programs"]][-1] == found.reward["program_id"]
+    path = tmp_path / "reward.zip"
+    path.write_bytes(bundle(ledger, rests))
+    assert bundle_verifier.main([str(path)]) == 0
+    if name != "x":
+        capsys.readouterr()
+        rewritten(path, "execution.shared")
+        assert bundle_verifier.main([str(path)]) == 1
+        assert "its outcome or its timings are not those that its end names" in capsys.readouterr().out
