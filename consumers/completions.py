@@ -2,27 +2,31 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$", re.MULTILINE)
 LANGUAGES = frozenset(("", "python", "python3", "py", "py3"))
 """Words after a fence that say Python, or nothing."""
-UNKNOWN = -1
-"""What stands for a count of tokens that a trainer did not tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One answer of a policy to a problem, with what its trainer told of it."""
+    """One answer of a policy to a problem, with what its trainer told of it; None is what it did not tell.
+
+    Completions of one problem with equal `group` are a group, wherever they lie in a batch: whoever makes them gives
+    all of a group in one batch, and a key that no other group of the batch has.
+    """
 
     problem: str  # id or slug
-    prompt: str
+    group: Hashable
     text: str
-    tokens: int = UNKNOWN
-    prompt_tokens: int = UNKNOWN
-    finish_reason: str = "unknown"
+    prompt: str | None = None
+    policy: int | None = None  # its version: the optimizer step that made it
+    tokens: int | None = None
+    prompt_tokens: int | None = None
+    finish_reason: str = ""
 
 
 def extract_code(text: str) -> str:

@@ -5,12 +5,12 @@ clock or chance is asked here. Texts are durable before an event names them.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from consumers.completions import Completion, extract_code
 from ledger.digests import sha256_words
+from ledger.errors import UserError
 from ledger.events import Event, GroupClosed, GroupOpened, ProgramAdded, RolloutSampled, TrainingDeclared
 from replay.criteria import Criterion
 
@@ -26,21 +26,13 @@ class Training:
     model: str = "unknown"
     data: str = "unknown"
     seed: int = 0
-    temperature: float = 1.0
+    temperature: float | None = None  # None when nobody said
     settings: tuple[tuple[str, str | int | float], ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """One call of a trainer: a word that no other call has, and the policy's version, its optimizer step."""
-
-    word: str
-    policy: int
-
-
-@dataclass(frozen=True, slots=True)
 class Rolled:
-    """A batch as facts: the events in order, and the program of each completion."""
+    """A batch as facts: the events in order, and the program of each completion in the batch's order."""
 
     events: tuple[Event, ...]
     programs: tuple[ProgramAdded, ...]
@@ -48,7 +40,8 @@ class Rolled:
 
 def declared(training: Training, criterion: Criterion) -> TrainingDeclared:
     """The fact that states a training run."""
-    settings = {"temperature": training.temperature, **dict(training.settings)}
+    told = {} if training.temperature is None else {"temperature": training.temperature}
+    settings = {**told, **dict(training.settings)}
     return TrainingDeclared(
         training_id=training.id,
         model=training.model,
@@ -60,26 +53,27 @@ def declared(training: Training, criterion: Criterion) -> TrainingDeclared:
     )
 
 
-def roll(training: Training, batch: Batch, placed: Sequence[tuple[str, Completion]], put: Put) -> Rolled:
-    """The facts of a batch. Completions [n] come with their problem's id; neighbours of one prompt make a group."""
+def roll(training: Training, word: str, placed: Sequence[tuple[str, Completion]], put: Put) -> Rolled:
+    """The facts of a batch, which has a word that no other has. Completions [n] come with their problem's id.
+
+    Those of one problem and key are a group, in the order of the batch. UserError when a group has two prompts.
+    """
+    groups: dict[tuple[str, Hashable], list[int]] = {}
+    for place, (problem, completion) in enumerate(placed):
+        groups.setdefault((problem, completion.group), []).append(place)
     events: list[Event] = []
-    programs: list[ProgramAdded] = []
-    runs = groupby(placed, key=lambda pair: (pair[0], pair[1].prompt))
-    for place, ((problem, prompt), members) in enumerate(runs):
-        group = sha256_words("group", training.id, batch.word, place, problem)
-        found = _Group(training, batch, group, problem)
-        completions = [completion for _, completion in members]
-        sources = [extract_code(completion.text) for completion in completions]
-        texts = [prompt, *(completion.text for completion in completions), *sources]
-        blobs = put([text.encode("utf-8", "surrogatepass") for text in texts])
-        answers, codes = blobs[1 : 1 + len(completions)], blobs[1 + len(completions) :]
-        sizes = [len(source.encode("utf-8", "surrogatepass")) for source in sources]
-        added = [found.program(n, *pair) for n, pair in enumerate(zip(codes, sizes, strict=True))]
-        events.append(found.opened(len(completions), blobs[0]))
-        events += [found.sampled(n, *pair) for n, pair in enumerate(zip(completions, answers, strict=True))]
-        events += [*added, found.closed(len(completions))]
-        programs += added
-    return Rolled(tuple(events), tuple(programs))
+    programs: dict[int, ProgramAdded] = {}
+    for number, ((problem, _), places) in enumerate(groups.items()):
+        completions = tuple(placed[place][1] for place in places)
+        group = _Group(training, sha256_words("group", training.id, word, number, problem), problem, completions)
+        added = group.programs(put)
+        events += group.events(added, put)
+        programs |= dict(zip(places, added, strict=True))
+    return Rolled(tuple(events), tuple(programs[place] for place in range(len(placed))))
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +81,51 @@ class _Group:
     """One group of rollouts on one problem."""
 
     training: Training
-    batch: Batch
     group: str
     problem: str
+    completions: tuple[Completion, ...]
+
+    def programs(self, put: Put) -> list[ProgramAdded]:
+        """The program in each rollout."""
+        sources = [_octets(extract_code(completion.text)) for completion in self.completions]
+        numbered = enumerate(zip(put(sources), map(len, sources), strict=True))
+        return [self._program(ordinal, *source) for ordinal, source in numbered]
+
+    def events(self, programs: Iterable[ProgramAdded], put: Put) -> list[Event]:
+        """The group opens, its rollouts and programs follow, and it closes."""
+        prompts = {completion.prompt for completion in self.completions}
+        if len(prompts) > 1:
+            raise UserError(
+                f"a group on {self.problem!r} has {len(prompts)} prompts; a key names answers to one prompt"
+            )
+        told = [_octets(prompt) for prompt in prompts if prompt is not None]
+        prompt, *answers = put([*(told or [b""]), *(_octets(completion.text) for completion in self.completions)])
+        sampled = [self._sampled(n, *one) for n, one in enumerate(zip(self.completions, answers, strict=True))]
+        return [self._opened(prompt if told else None), *sampled, *programs, self._closed()]
 
     def rollout(self, ordinal: int) -> str:
         """The id of a rollout."""
         return sha256_words("rollout", self.group, ordinal)
 
-    def opened(self, size: int, prompt: str) -> GroupOpened:
-        """The group's first fact."""
+    def _opened(self, prompt: str | None) -> GroupOpened:
+        """The group's first fact; its policy is the oldest of its rollouts, unknown when one of them is."""
+        policies = [completion.policy for completion in self.completions]
         return GroupOpened(
             group_id=self.group,
             training_id=self.training.id,
             problem_id=self.problem,
-            policy=self.batch.policy,
-            size=size,
+            policy=None if None in policies else min(p for p in policies if p is not None),
+            size=len(self.completions),
             prompt_blob=prompt,
         )
 
-    def sampled(self, ordinal: int, completion: Completion, blob: str) -> RolloutSampled:
-        """One rollout; a count that the trainer did not tell is -1."""
+    def _sampled(self, ordinal: int, completion: Completion, blob: str) -> RolloutSampled:
         return RolloutSampled(
             rollout_id=self.rollout(ordinal),
             group_id=self.group,
             problem_id=self.problem,
             ordinal=ordinal,
-            policy=self.batch.policy,
+            policy=completion.policy,
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.tokens,
             completion_blob=blob,
@@ -123,14 +135,14 @@ class _Group:
             temperature=self.training.temperature,
         )
 
-    def program(self, ordinal: int, source: str, size: int) -> ProgramAdded:
-        """The program in a rollout; its maker is the training run at this step."""
-        stem = self.rollout(ordinal)[:12]
+    def _program(self, ordinal: int, source: str, size: int) -> ProgramAdded:
+        """The program in a rollout; its maker is the training run, at this step where it is known."""
+        stem, policy = self.rollout(ordinal)[:12], self.completions[ordinal].policy
         return ProgramAdded(
             problem_id=self.problem,
             program_id=f"{self.problem}/{stem}.{source[:12]}",
             name=f"{stem}.py",
-            maker=f"{self.training.id}-{self.batch.policy}",
+            maker=self.training.id if policy is None else f"{self.training.id}-{policy}",
             label="",
             language="python3",
             source_blob=source,
@@ -138,6 +150,6 @@ class _Group:
             rollout_id=self.rollout(ordinal),
         )
 
-    def closed(self, rollouts: int) -> GroupClosed:
-        """The group's last fact."""
-        return GroupClosed(group_id=self.group, problem_id=self.problem, rollouts=rollouts, reason="complete")
+    def _closed(self) -> GroupClosed:
+        count = len(self.completions)
+        return GroupClosed(group_id=self.group, problem_id=self.problem, rollouts=count, reason="complete")

@@ -5,7 +5,7 @@ in, as are fresh ids; no clock is read here.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from consumers.completions import Completion
 from consumers.rewarder import assign
-from consumers.rollouts import Batch, Rolled, Training, declared, roll
+from consumers.rollouts import Rolled, Training, declared, roll
 from ledger.digests import blob_digest
 from ledger.errors import UserError
 from ledger.events import ProgramAdded
@@ -56,6 +56,10 @@ def rewards(
         return None if found is None or np.isnan(found) else found
 
     return [value(program) for program in programs]
+
+
+Score = Callable[[Sequence[Completion]], list[float | None]]
+"""What scores a batch of whole groups: the reward of each completion, None where it is undecided."""
 
 
 class Runner(Protocol):
@@ -103,14 +107,14 @@ class Scorer:
         self._training, self._question = training, question
         self._lock = threading.Lock()
 
-    def score(self, completions: Sequence[Completion], policy: int = 0) -> list[float | None]:
+    def score(self, completions: Sequence[Completion]) -> list[float | None]:
         """The reward of each completion; None where it is undecided: no outcome in time, or only sandbox faults.
 
         Appends the training run once, then groups, rollouts and programs, then what was run, then rewards. UserError
-        when a problem is not in the ledger.
+        when a problem is not in the ledger, or a group has two prompts.
         """
         with self._lock:
-            rolled = self._append(completions, policy)
+            rolled = self._append(completions)
             if not rolled.programs:
                 return []
             campaign = self._runner.run(rolled.programs)
@@ -127,7 +131,7 @@ class Scorer:
             values = self._values(campaign)
         return [values.get(program.program_id) for program in rolled.programs]
 
-    def _append(self, completions: Sequence[Completion], policy: int) -> Rolled:
+    def _append(self, completions: Sequence[Completion]) -> Rolled:
         questions = Questions(self._ledger)
         try:
             found = _problems(questions, {completion.problem for completion in completions})
@@ -137,7 +141,7 @@ class Scorer:
         finally:
             questions.close()
         placed = [(found[completion.problem], completion) for completion in completions]
-        rolled = roll(self._training, Batch(self._runner.new_id(), policy), placed, self._ledger.blobs.put_many)
+        rolled = roll(self._training, self._runner.new_id(), placed, self._ledger.blobs.put_many)
         first = [] if known or not completions else [declared(self._training, self._question.criterion)]
         self._producer.append([*first, *rolled.events])
         self._runner.admit()

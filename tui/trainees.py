@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from consumers.services.following import Edge, NamedLease
 from ledger.digests import sha256_words
+from ledger.errors import UserError
 from ledger.events import ProgramAdded, WorkerStarted
 from ledger.questions import ATTEMPTS, Questions
 from producers.campaigns.attempts import WorkerFacts
@@ -155,6 +156,18 @@ class Runner:
         if counts["accepted"] == len(planned.plan.requests):
             self._open.producer.append([closing_of(campaign, counts)])
             self.admit()
+
+
+def hold_training(root: Path, training: str) -> IO[str]:
+    """The open lock of a training run: who holds it sees every answer of a group. UserError while another one does."""
+    handle = (root / f"trainer-{sha256_words('training', training)[:12]}.lock").open("w")
+    if not _locked(handle):
+        handle.close()
+        raise UserError(
+            f"another process scores the answers of training run {training!r} one by one, so that a group would be"
+            " split between them; let one do it (verl: reward.num_workers=1)"
+        )
+    return handle
 
 
 def _locked(handle: IO[str]) -> bool:

@@ -2,19 +2,23 @@
 
     from tui.trainers import Rewards, trl_rewards
 
-    rewards = trl_rewards(Rewards(ledger=".lap", training="run1", criterion="top-30"))
+    rewards = trl_rewards(Rewards(ledger=".lap", training="run1", criterion="top-30"), num_generations=8)
     GRPOTrainer(..., reward_funcs=[rewards])
 
 Trainers call from any thread: no signal is taken here, and nothing is printed. Clock and fresh ids are met here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui.criteria import read_criterion
 from tui.session import Writing
 from tui.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from consumers.completions import Completion
+    from consumers.scoring import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Rewards:
     model: str = "unknown"
     data: str = "unknown"
     seed: int = 0
-    temperature: float = 1.0
+    temperature: float | None = None
     where: str = "here"
     timeout: float = 600.0
     references: int = 1
@@ -43,19 +47,27 @@ class Rewards:
 class Scoring:
     """An open ledger that scores completions; close it when the training ends."""
 
-    def __init__(self, asked: Rewards) -> None:
-        """Opens the ledger and reads the criterion; UserError in one line when either is not there."""
+    def __init__(self, asked: Rewards, *, alone: bool = False) -> None:
+        """Opens the ledger and reads the criterion; UserError in one line when either is not there.
+
+        With `alone` it is the only one on this machine for its training run, or UserError.
+        """
         from consumers.rollouts import Training
         from consumers.scoring import Question, Scorer
         from ledger.errors import UserError
         from ledger.store.opened import open_ledger
-        from tui.trainees import Runner
+        from tui.trainees import Runner, hold_training
 
         if asked.where not in ("here", "pool"):
             raise UserError(f"where={asked.where!r}: programs run 'here' or in the 'pool' of workers")
         settings: Settings = read_settings(ledger=asked.ledger, **asked.settings)
         name, criterion = read_criterion(asked.criterion, {})
         self._open = Writing(open_ledger(settings.location), f"trainer {asked.training}")
+        try:
+            self._alone = hold_training(self._open.ledger.root, asked.training) if alone else None
+        except UserError:
+            self._open.close()
+            raise
         self._open.admit()
         runner = Runner(self._open, settings, here=asked.where == "here", timeout=asked.timeout, every=asked.references)
         self.scorer: Scorer = Scorer(
@@ -69,30 +81,55 @@ class Scoring:
     def close(self) -> None:
         """Closes the producer's epoch and the ledger."""
         self._open.close()
+        if self._alone is not None:
+            self._alone.close()
 
 
-def trl_rewards(asked: Rewards, *, column: str = "problem", name: str = "lapledger") -> Callable[..., Any]:
-    """A function for TRL's `reward_funcs`; the ledger opens with the first batch and stays open."""
+def trl_rewards(
+    asked: Rewards, *, num_generations: int | Callable[[], int], column: str = "problem", name: str = "lapledger"
+) -> Callable[..., Any]:
+    """A function for TRL's `reward_funcs`; the ledger opens with the first batch and stays open.
+
+    `num_generations` is the trainer's; a function is asked at each call, for trainers that evaluate with another.
+    """
     from consumers.adapters.trl import reward_function
 
-    return reward_function(_lazily(asked), column=column, name=name)
+    return reward_function(_lazily(asked), num_generations=num_generations, column=column, name=name)
 
 
-def verl_rewards(asked: Rewards, *, batched: bool = True, undecided: float = float("nan")) -> Callable[..., Any]:
-    """A function for verl's `custom_reward_function`: for the reward manager `batch`, or for one answer a call."""
+def verl_rewards(
+    asked: Rewards,
+    *,
+    n: int | Callable[[Mapping[str, Any]], int],
+    key: Callable[[Mapping[str, Any]], Hashable] | None = None,
+    step: int | Callable[[], int | None] | None = None,
+    batched: bool = False,
+    patience: float = 600.0,
+    undecided: float = float("nan"),
+) -> Callable[..., Any]:
+    """A function for verl's `custom_reward_function`, awaited for one answer a call, or with `batched` for a batch.
+
+    `n` answers are a group: a number, or a function of `extra_info`. `key` names a row's group, by default by its
+    `uid` or `index`; `step` is the policy's where verl does not tell it. A group may take `patience` seconds to come.
+    """
     from consumers.adapters import verl
 
-    make = verl.batch_reward_function if batched else verl.reward_function
-    return make(_lazily(asked), undecided=undecided)
+    rows = verl.Rows(n, key, step, undecided)
+    if batched:
+        return verl.batch_reward_function(_lazily(asked), rows)
+    return verl.reward_function(_lazily(asked, alone=True), rows, patience=patience)
 
 
-def _lazily(asked: Rewards) -> Callable[[Sequence[Any], int], list[float | None]]:
-    """Opens the ledger in the process that scores: trainers copy their reward function to others."""
+def _lazily(asked: Rewards, *, alone: bool = False) -> "Score":
+    """Opens the ledger in the process that scores: trainers copy their reward function to others.
+
+    UserError with `alone` when another one scores the same training run.
+    """
     held: list[Scoring] = []
 
-    def score(completions: Sequence[Any], policy: int) -> list[float | None]:
+    def score(completions: "Sequence[Completion]") -> list[float | None]:
         if not held:
-            held.append(Scoring(asked))
-        return held[0].scorer.score(completions, policy)
+            held.append(Scoring(asked, alone=alone))
+        return held[0].scorer.score(completions)
 
     return score

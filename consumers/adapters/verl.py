@@ -1,65 +1,136 @@
-"""verl's custom reward function, for one answer and for a batch. verl itself is not imported.
+"""verl's custom reward function: one answer a call, joined to groups by key, or a batch. verl itself is not imported.
 
-verl knows no reward that is not known: an undecided one is nan unless its user chose a number, as a zero made of a
-broken machine would be learned from, and a nan is seen at once.
+Written against verl 0.9.1, whose reward loop awaits the function for one answer at a time, and for `batched` against
+verl 0.6.1 with `reward_model.reward_manager=batch`. Both call by keywords and tell neither the prompt nor the group:
+what a group is follows from a key, never from the order. verl knows no reward that is not known: an undecided one is
+nan unless its user chose a number, as a zero made of a broken machine would be learned from, and a nan is seen at once.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from consumers.adapters.trl import Score
-from consumers.completions import UNKNOWN, Completion, prompt_text
+from consumers.adapters.gathering import Gatherer
+from consumers.completions import Completion, prompt_text
+from consumers.scoring import Score
 from ledger.errors import UserError
 
-STEP = "global_steps"
-"""Where verl puts the policy's step, if it is told."""
+Extra = Mapping[str, Any]
+"""A row's `extra_info`."""
+
+STEPS = ("min_global_steps", "global_steps")
+"""Where verl 0.9.1 tells the weights that began an answer, and where users put a step."""
 
 
-def reward_function(score: Score, *, undecided: float = math.nan) -> Callable[..., float]:
-    """`compute_score(data_source, solution_str, ground_truth, extra_info=None)` for reward managers that ask singly.
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How a row of verl is read. `n` answers are a group, a number or a function of `extra_info`.
 
-    The problem is `extra_info["problem"]`, else the ground truth. Each call is a group of one: a batch is better.
+    `key` names the group of a row (`uid` or `index` of `extra_info` by default), `step` the policy's optimizer step
+    where verl does not tell it; each may be a function.
     """
-    batched = batch_reward_function(score, undecided=undecided)
 
-    def compute_score(
-        data_source: str,
-        solution_str: str,
-        ground_truth: Any,
-        extra_info: Mapping[str, Any] | None = None,
-        **_more: Any,
+    n: int | Callable[[Extra], int]
+    key: Callable[[Extra], Hashable] | None = None
+    step: int | Callable[[], int | None] | None = None
+    undecided: float = math.nan
+
+    def size(self, extra: Extra) -> int:
+        """How many answers the group of a row has."""
+        return self.n(extra) if callable(self.n) else self.n
+
+    def completion(self, source: Any, text: str, truth: Any, extra: Extra) -> Completion:
+        """A row as a completion; UserError when it names no problem or no group."""
+        problem = extra.get("problem", truth)
+        if not isinstance(problem, str) or not problem:
+            raise UserError(
+                f"a row of {source!r} names no problem; give `extra_info['problem']` or a ground truth that does"
+            )
+        prompt = _plain(extra.get("prompt"))
+        return Completion(
+            problem=str(problem),
+            group=self._group(source, extra),
+            text=text,
+            prompt=None if prompt is None else prompt_text(prompt),
+            policy=self._policy(extra),
+            tokens=_whole(extra.get("completion_tokens")),
+        )
+
+    def value(self, reward: float | None) -> float:
+        """A reward as verl takes it."""
+        return self.undecided if reward is None else reward
+
+    def _group(self, source: Any, extra: Extra) -> Hashable:
+        if self.key is not None:
+            return self.key(extra)
+        if extra.get("uid") is not None:
+            return str(extra["uid"])
+        if extra.get("index") is None:
+            raise UserError(f"a row of {source!r} names no group; give `extra_info['index']`, one a prompt, or `key`")
+        return tuple(str(word) for word in (source, extra.get("split"), extra["index"]) if word is not None)
+
+    def _policy(self, extra: Extra) -> int | None:
+        step = self.step() if callable(self.step) else self.step
+        told = [step, *(extra.get(name) for name in STEPS)]
+        return next((_whole(one) for one in told if one is not None), None)
+
+
+def reward_function(score: Score, rows: Rows, *, patience: float = 600.0) -> Callable[..., Any]:
+    """`async compute_score(data_source, solution_str, ground_truth, extra_info)` for verl's reward loop.
+
+    The answers of a group are awaited, for `patience` seconds, and scored together. One process must see all of them:
+    `reward.num_workers=1`.
+    """
+    gatherer = Gatherer(score, patience=patience)
+
+    async def compute_score(
+        data_source: Any, solution_str: str, ground_truth: Any = None, extra_info: Extra | None = None, **_more: Any
     ) -> float:
-        return batched([data_source], [solution_str], [ground_truth], [extra_info])[0]
+        extra = extra_info or {}
+        completion = rows.completion(data_source, solution_str, ground_truth, extra)
+        return rows.value(await gatherer.reward(completion, rows.size(extra)))
 
     return compute_score
 
 
-def batch_reward_function(score: Score, *, undecided: float = math.nan) -> Callable[..., list[float]]:
-    """`compute_score(data_sources, solution_strs, ground_truths, extra_infos)` for the reward manager `batch`."""
+def batch_reward_function(score: Score, rows: Rows) -> Callable[..., list[float]]:
+    """`compute_score(data_sources, solution_strs, ground_truths, extra_infos)` for the reward manager `batch`.
+
+    UserError when a group has not the number of answers that it should: each group is whole in a batch, in any order.
+    """
 
     def compute_score(
-        data_sources: Sequence[str],
+        data_sources: Sequence[Any],
         solution_strs: Sequence[str],
         ground_truths: Sequence[Any],
-        extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
+        extra_infos: Sequence[Extra | None] | None = None,
         **_more: Any,
     ) -> list[float]:
-        extras = [extra or {} for extra in extra_infos] if extra_infos is not None else [{}] * len(solution_strs)
-        rows = zip(data_sources, solution_strs, ground_truths, extras, strict=True)
-        batch = [_completion(*row) for row in rows]
-        step = max((int(extra.get(STEP, 0)) for extra in extras), default=0)
-        return [undecided if value is None else value for value in score(batch, step)]
+        extras = [{}] * len(solution_strs) if extra_infos is None else [extra or {} for extra in extra_infos]
+        told = zip(data_sources, solution_strs, ground_truths, extras, strict=True)
+        batch = [rows.completion(*row) for row in told]
+        _check_groups(batch, map(rows.size, extras))
+        return [rows.value(value) for value in score(batch)]
 
     return compute_score
 
 
-def _completion(source: str, text: str, truth: Any, extra: Mapping[str, Any]) -> Completion:
-    problem = extra.get("problem", truth)
-    if not isinstance(problem, str) or not problem:
-        raise UserError(
-            f"a row of {source!r} names no problem; give `extra_info['problem']` or a ground truth that does"
-        )
-    prompt = extra.get("prompt", extra.get("index", ""))
-    words = prompt if isinstance(prompt, str) else prompt_text(prompt) if isinstance(prompt, Sequence) else str(prompt)
-    return Completion(problem, words, text, int(extra.get("completion_tokens", UNKNOWN)))
+def _check_groups(batch: Sequence[Completion], sizes: Iterable[int]) -> None:
+    counts = Counter((one.problem, one.group) for one in batch)
+    for one, size in zip(batch, sizes, strict=True):
+        key = one.problem, one.group
+        if counts[key] != size:
+            raise UserError(
+                f"group {key!r} has {counts[key]} answers in a batch, not {size}; set n, or give another key"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """An array or a number of numpy as Python's own, everything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)

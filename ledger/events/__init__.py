@@ -50,9 +50,11 @@ from ledger.events.problems import FilterDecided, ProblemAdded, ProgramAdded, Te
 from ledger.events.training import (
     GroupClosed,
     GroupOpened,
+    GroupOpenedV1,
     PairJudged,
     PolicyUpdated,
     RolloutSampled,
+    RolloutSampledV1,
     StepTaken,
     TrainingDeclared,
 )
@@ -84,6 +86,7 @@ __all__ = [
     "FilterDecided",
     "GroupClosed",
     "GroupOpened",
+    "GroupOpenedV1",
     "PairJudged",
     "PolicyUpdated",
     "ProblemAdded",
@@ -94,6 +97,7 @@ __all__ = [
     "ResultsImported",
     "RewardAssigned",
     "RolloutSampled",
+    "RolloutSampledV1",
     "StepTaken",
     "TestAdded",
     "TestAddedV2",

@@ -48,8 +48,8 @@ class StepTaken:
 
 @fact("group.opened", 1)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupOpened:
-    """A prompt was handed out for a group of rollouts."""
+class GroupOpenedV1:
+    """A prompt was handed out for a group of rollouts, before policy and prompt could be unknown."""
 
     group_id: Annotated[str, "the group"]
     training_id: Annotated[str, "the run"]
@@ -59,10 +59,23 @@ class GroupOpened:
     prompt_blob: Annotated[str, "SHA-256 of the prompt"]
 
 
+@fact("group.opened", 2)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOpened:
+    """A prompt was handed out for a group of rollouts."""
+
+    group_id: Annotated[str, "the group"]
+    training_id: Annotated[str, "the run"]
+    problem_id: Annotated[str, "the problem"]
+    policy: Annotated[int | None, "policy version at the start; null when the trainer does not tell"]
+    size: Annotated[int, "rollouts wanted"]
+    prompt_blob: Annotated[str | None, "SHA-256 of the prompt; null when the trainer does not tell"]
+
+
 @fact("rollout.sampled", 1)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutSampled:
-    """One sampled answer of a policy."""
+class RolloutSampledV1:
+    """One sampled answer of a policy, before policy, counts and temperature could be null; an unknown count is -1."""
 
     rollout_id: Annotated[str, "the rollout"]
     group_id: Annotated[str, "its group"]
@@ -76,6 +89,25 @@ class RolloutSampled:
     finish_reason: Annotated[str, "`stop`, `length` or what the engine said"]
     seed: Annotated[int | None, "seed of the sample"]
     temperature: Annotated[float, "sampling temperature"]
+
+
+@fact("rollout.sampled", 2)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutSampled:
+    """One sampled answer of a policy."""
+
+    rollout_id: Annotated[str, "the rollout"]
+    group_id: Annotated[str, "its group"]
+    problem_id: Annotated[str, "the problem"]
+    ordinal: Annotated[int, "place in the group, from 0"]
+    policy: Annotated[int | None, "policy version; null when unknown"]
+    prompt_tokens: Annotated[int | None, "tokens of the prompt; null when unknown"]
+    completion_tokens: Annotated[int | None, "tokens of the completion; null when unknown"]
+    completion_blob: Annotated[str, "SHA-256 of the completion"]
+    log_probabilities_blob: Annotated[str | None, "SHA-256 of the log-probabilities [completion_tokens], float32"]
+    finish_reason: Annotated[str, "`stop`, `length` or what the engine said; empty when unknown"]
+    seed: Annotated[int | None, "seed of the sample"]
+    temperature: Annotated[float | None, "sampling temperature; null when unknown"]
 
 
 @fact("group.closed", 1)

@@ -1,14 +1,17 @@
 """Rewards as a pure function, code out of completions, and a batch of completions as facts."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.completions import Completion, extract_code, prompt_text, text_of
-from consumers.rollouts import Batch, Training, roll
+from consumers.rollouts import Training, declared, roll
 from consumers.scoring import rewards
 from ledger.digests import blob_digest, sha256_words
+from ledger.errors import UserError
 from ledger.events import GroupClosed, GroupOpened, ProgramAdded, RolloutSampled
 from replay import measurements
 from replay.criteria import Criterion, preset
@@ -123,10 +126,18 @@ def put(items):
     return [blob_digest(item) for item in items]
 
 
+def answer(problem, group, text, **told):
+    """A completion; what is not told is unknown."""
+    return Completion(problem=problem, group=group, text=text, **told)
+
+
+SAME = {"prompt": "add", "policy": 3, "tokens": 5, "finish_reason": "stop"}
+
+
 def rolled(word="w"):
-    """Two groups: two completions of one prompt, and one of another problem."""
-    same = [Completion("p", "add", f"```python\n{code}\n```", 5, finish_reason="stop") for code in ("x", "x")]
-    return roll(TRAINING, Batch(word, 3), [*(("p.1", c) for c in same), ("q.1", Completion("q", "add", "?"))], put)
+    """Two groups, interleaved: two completions of one prompt, and between them one of another problem."""
+    first, last = (answer("p", 7, "```python\nx\n```", **SAME) for _ in range(2))
+    return roll(TRAINING, word, [("p.1", first), ("q.1", answer("q", 7, "?")), ("p.1", last)], put)
 
 
 def test_a_batch_as_facts():
@@ -137,12 +148,61 @@ def test_a_batch_as_facts():
     assert [type(e) for e in events[6:]] == [GroupOpened, RolloutSampled, ProgramAdded, GroupClosed]
     group = sha256_words("group", "run", "w", 0, "p.1")
     opened, first, _, program, *_ = events
-    assert (opened.group_id, opened.size, opened.policy) == (group, 2, 3)
+    assert (opened.group_id, opened.size, opened.policy, opened.prompt_blob) == (group, 2, 3, blob_digest(b"add"))
     assert first.rollout_id == program.rollout_id == sha256_words("rollout", group, 0)
-    assert (first.completion_tokens, first.prompt_tokens, first.finish_reason) == (5, -1, "stop")
+    assert (first.completion_tokens, first.prompt_tokens, first.finish_reason) == (5, None, "stop")
+    assert (first.policy, first.temperature) == (3, 0.5)
     assert program.source_blob == blob_digest(b"x\n")
     assert program.program_id == f"p.1/{first.rollout_id[:12]}.{program.source_blob[:12]}"
     assert (program.maker, program.source_bytes) == ("run-3", 2)
+
+
+def test_what_the_trainer_does_not_tell_stays_unknown():
+    """No prompt, step, count, temperature or reason is made up; the maker is the training run alone."""
+    (opened, sampled, program, closed) = roll(Training("run"), "w", [("q", answer("q", None, "?"))], put).events
+    assert (opened.prompt_blob, opened.policy) == (None, None)
+    told = (sampled.policy, sampled.prompt_tokens, sampled.completion_tokens, sampled.temperature)
+    assert told == (None, None, None, None)
+    assert (sampled.finish_reason, program.maker, closed.reason) == ("", "run", "complete")
+    assert json.loads(declared(Training("run"), preset("rlvr")).settings) == {}
+    assert json.loads(declared(TRAINING, preset("rlvr")).settings) == {"temperature": 0.5}
+
+
+@given(st.permutations([(problem, key) for problem in "pq" for key in (1, 1, 1, "two", "two")]))
+def test_a_key_makes_a_group_wherever_its_members_lie(order):
+    """Five answers to each of two problems, three and two of a key: four groups, each closed with all of its members.
+
+    Programs come in the order of the batch, ordinals in the order within the group.
+    """
+    found = roll(TRAINING, "w", [(p, answer(p, key, f"{p} {key}")) for p, key in order], put)
+    opened = {e.group_id: (e.problem_id, e.size) for e in found.events if isinstance(e, GroupOpened)}
+    closed = {e.group_id: (e.problem_id, e.rollouts) for e in found.events if isinstance(e, GroupClosed)}
+    assert opened == closed
+    assert sorted(opened.values()) == [("p", 2), ("p", 3), ("q", 2), ("q", 3)]
+    assert [program.problem_id for program in found.programs] == [problem for problem, _ in order]
+    rollouts = {e.rollout_id: e for e in found.events if isinstance(e, RolloutSampled)}
+    groups = {}
+    for place, program in enumerate(found.programs):
+        rollout = rollouts[program.rollout_id]
+        key = order[place]
+        assert rollout.completion_blob == blob_digest("{} {}".format(*key).encode())
+        groups.setdefault((key, rollout.group_id), []).append(rollout.ordinal)
+    assert len(groups) == 4
+    assert all(ordinals == list(range(len(ordinals))) for ordinals in groups.values())
+
+
+def test_the_policy_of_a_group_is_its_oldest():
+    """Of 4 and 3 it is 3; of 4 and unknown it is unknown."""
+    for policies, due in (((4, 3), 3), ((4, None), None)):
+        batch = [("p", answer("p", 0, "", policy=policy)) for policy in policies]
+        assert roll(TRAINING, "w", batch, put).events[0].policy == due
+
+
+def test_a_group_with_two_prompts_is_refused():
+    """The key was none of a prompt."""
+    batch = [("p", answer("p", 0, "", prompt=prompt)) for prompt in ("a", "b")]
+    with pytest.raises(UserError, match="2 prompts"):
+        roll(TRAINING, "w", batch, put)
 
 
 def test_the_same_batch_has_the_same_ids_and_another_has_others():

@@ -125,3 +125,22 @@ def test_a_golden_sample_of_each_version_is_read(version: int) -> None:
     )
     if version == 1:
         assert read["lane"].to_pylist() == ["4"] * len(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [
+        ("group.opened", {"policy", "prompt_blob"}),
+        ("rollout.sampled", {"policy", "prompt_tokens", "completion_tokens", "temperature"}),
+    ],
+)
+def test_an_event_of_training_may_leave_more_unknown_than_before(name: str, unknown: set[str]) -> None:
+    """Version 2 has the columns of version 1 with the same values, and these may be null beside those that could."""
+    first, second = EVENTS[name, 1], EVENTS[name, 2]
+    assert [(c.name, c.arrow) for c in first.columns] == [(c.name, c.arrow) for c in second.columns]
+    assert {c.name for c in second.columns if c.nullable} == unknown | {c.name for c in first.columns if c.nullable}
+    with pa.ipc.open_stream((GOLDEN / f"{name}.v1.arrow").read_bytes()) as reader:
+        table = pa.Table.from_batches(list(reader))
+    read = project(table, first, second)
+    assert read.schema.names == second.schema.names
+    assert read.to_pydict() == table.to_pydict()

@@ -1,13 +1,19 @@
 """Reward functions as TRL and verl call them: a real ledger, the real sandbox, rollouts stored and traceable."""
 
+import ast
+import asyncio
+import inspect
 import math
-import shutil
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from lap import lap, sql, well
 from packages import ACCEPTED, PROGRAMS, WRONG, make_package
@@ -49,7 +55,7 @@ def asked(ledger: Path) -> Rewards:
 @pytest.fixture(scope="module")
 def scored(asked: Rewards) -> list[float | None]:
     """What TRL gets for a group of four: right, wrong, the right one again, and prose without a program."""
-    reward = trl_rewards(asked)
+    reward = trl_rewards(asked, num_generations=4)
     assert reward.__name__ == "lapledger"  # TRL logs it under this name
     # GRPOTrainer calls by keywords, with every column of the dataset repeated for each completion
     return reward(
@@ -129,7 +135,7 @@ def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledg
     well("ledger", "seal", "--ledger", ledger)
     before = sql(ledger, REWARDS)
     copy = tmp_path / "copy"
-    shutil.copytree(ledger, copy)
+    subprocess.run(["cp", "-r", ledger, copy], check=True)  # to close a database's file here would drop its locks
     for path in copy.glob("ledger.sqlite*"):
         path.unlink()
     well("ledger", "rebuild", "--ledger", copy)
@@ -139,24 +145,75 @@ def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledg
 
 def test_conversations_are_read_like_texts(asked: Rewards) -> None:
     """TRL's chat form: a prompt of messages, and a completion of one message."""
-    reward = trl_rewards(asked, column="task")
+    reward = trl_rewards(asked, num_generations=1, column="task")
     prompts = [[{"role": "user", "content": "Add up."}]]
     completions = [[{"role": "assistant", "content": RIGHT}]]
     assert reward(prompts=prompts, completions=completions, task=["sums"]) == [1.0]
 
 
-def test_verl_asks_singly_and_in_batches(asked: Rewards) -> None:
-    """Both managers call by keywords; floats come back."""
-    single = verl_rewards(asked, batched=False)
-    assert single(data_source="corpus", solution_str=RIGHT, ground_truth="sums", extra_info={"index": 3}) == 1.0
-    batch = verl_rewards(asked)
+def answers(compute: Callable[..., Any], rows: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+    """What verl's reward loop gets for rows that it awaits side by side; an error where one is raised."""
+
+    async def every() -> list[Any]:
+        calls = [compute(data_source="x", solution_str=t, ground_truth="sums", extra_info=told) for t, told in rows]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return asyncio.run(every())
+
+
+GROUPS = """
+SELECT g.policy, g.prompt_blob, g.size, c.rollouts, c.reason, r.ordinal, r.completion_tokens, p.maker, w.value
+FROM group_opened g JOIN group_closed c USING (group_id) JOIN rollout_sampled r USING (group_id)
+JOIN program p USING (rollout_id) JOIN reward w USING (program_id)
+WHERE g.training_id = '{}' ORDER BY g._admission, g._row, r.ordinal
+"""
+
+
+def test_verl_asks_one_by_one(asked: Rewards, ledger: Path) -> None:
+    """As verl 0.9.1 does, two prompts of two answers in turns: two groups, with the step that it tells, no prompt."""
+    told = [{"index": index, "num_turns": 2, "rollout_reward_scores": {}, "min_global_steps": 5} for index in (3, 4)]
+    rows = [(RIGHT, told[0]), (FALSE, told[1]), (PROSE, told[0]), (RIGHT, told[1])]
+    assert answers(verl_rewards(replace(asked, training="verl1"), n=2), rows) == [1.0, -1.0, -1.0, 1.0]
+    common = [5, None, 2, 2, "complete"]
+    expected = [(0, 1.0), (1, -1.0), (0, -1.0), (1, 1.0)]
+    found = sql(ledger, GROUPS.format("verl1"))
+    assert found == [[*common, ordinal, None, "verl1-5", value] for ordinal, value in expected]
+
+
+def test_verl_asks_for_a_shuffled_batch(asked: Rewards, ledger: Path) -> None:
+    """As the manager `batch` of verl 0.6.1 does, after rows were balanced: no step, so no policy and no checkpoint."""
+    batch = verl_rewards(replace(asked, training="verl2"), n=2, batched=True)
+    extras = np.array([{"problem": "sums", "index": index} for index in (3, 4, 3, 4)], dtype=object)
+    sources, truths = np.array(["corpus"] * 4, dtype=object), [""] * 4
     found = batch(
-        data_sources=["corpus"] * 2,
-        solution_strs=[RIGHT, FALSE],
-        ground_truths=["", ""],
-        extra_infos=[{"problem": "sums", "index": 3}] * 2,
+        data_sources=sources, solution_strs=[RIGHT, FALSE, FALSE, RIGHT], ground_truths=truths, extra_infos=extras
     )
-    assert found == [1.0, -1.0]
+    assert found == [1.0, -1.0, -1.0, 1.0]
+    common = [None, None, 2, 2, "complete"]
+    expected = [(0, 1.0), (1, -1.0), (0, -1.0), (1, 1.0)]
+    found = sql(ledger, GROUPS.format("verl2"))
+    assert found == [[*common, ordinal, None, "verl2", value] for ordinal, value in expected]
+    [[campaign]] = sql(ledger, "SELECT DISTINCT campaign_id FROM verdict WHERE maker = 'verl2'")
+    done = lap("curve", "--ledger", ledger, "--criterion", "rlvr", "--campaign", campaign)
+    assert (done.code, "rollouts of an unknown step are at no checkpoint" in done.err) == (2, True)
+
+
+def test_two_processes_that_ask_one_by_one_are_refused(asked: Rewards, ledger: Path) -> None:
+    """With more than one reward worker a group would be split: the second one is told so, and appends nothing."""
+    mine = replace(asked, training="verl3")
+    first = verl_rewards(mine, n=1)
+    assert answers(first, [(PROSE, {"index": 0})]) == [-1.0]
+    code = (
+        "import asyncio, sys\nfrom tui.trainers import Rewards, verl_rewards\n"
+        "compute = verl_rewards(Rewards(training='verl3', ledger=sys.argv[1], criterion='rlvr'), n=1)\n"
+        "asyncio.run(compute('x', 'prose', 'sums', {'index': 0}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, ledger], capture_output=True, text=True, check=False)
+    assert "another process scores the answers of training run 'verl3' one by one" in done.stderr.splitlines()[-1]
+    (error,) = answers(verl_rewards(mine, n=2, patience=0.1), [(PROSE, {"index": 0})])
+    assert "1 of the 2 answers" in str(error)
+    assert sql(ledger, "SELECT count(*) FROM group_opened WHERE training_id = 'verl3'") == [[1]]
+    assert answers(first, [(PROSE, {"index": 0})]) == [-1.0]
 
 
 @pytest.fixture
@@ -169,10 +226,10 @@ def hurried(asked: Rewards) -> Iterator[Scoring]:
 
 def test_what_has_no_outcome_in_time_is_undecided(hurried: Scoring, ledger: Path) -> None:
     """None for TRL, nan for verl, and no reward in the ledger; the works stay open for whoever comes."""
-    assert hurried.scorer.score([Completion("sums", "", RIGHT)]) == [None]
-    assert sql(ledger, "SELECT count(*) FROM reward JOIN program USING (program_id) WHERE maker = 'run2-0'") == [[0]]
+    assert hurried.scorer.score([Completion(problem="sums", group=0, text=RIGHT)]) == [None]
+    assert sql(ledger, "SELECT count(*) FROM reward JOIN program USING (program_id) WHERE maker = 'run2'") == [[0]]
     asked = Rewards(training="run2", ledger=str(ledger), criterion="rlvr", where="pool", timeout=0.0)
-    [value] = verl_rewards(asked)(data_sources=["x"], solution_strs=[RIGHT], ground_truths=["sums"], extra_infos=[None])
+    [value] = answers(verl_rewards(asked, n=1), [(RIGHT, {"index": 0})])
     assert math.isnan(value)
 
 
@@ -180,20 +237,46 @@ def test_two_at_once_take_turns(asked: Rewards, ledger: Path) -> None:
     """While a `lap run` holds the machine and time runs out, nothing is run beside it, and nothing is decided."""
     scoring = Scoring(Rewards(training="run3", ledger=str(ledger), criterion="rlvr", timeout=0.0))
     with alone(ledger):
-        assert scoring.scorer.score([Completion("sums", "", RIGHT)]) == [None]
+        assert scoring.scorer.score([Completion(problem="sums", group=0, text=RIGHT)]) == [None]
     scoring.close()
-    assert sql(ledger, "SELECT count(*) FROM execution JOIN program USING (program_id) WHERE maker = 'run3-0'") == [[0]]
+    assert sql(ledger, "SELECT count(*) FROM execution JOIN program USING (program_id) WHERE maker = 'run3'") == [[0]]
 
 
 def test_mistakes_are_told_in_one_line(asked: Rewards) -> None:
     """An unknown problem, a missing column, a place that is none."""
-    reward = trl_rewards(asked)
+    reward = trl_rewards(asked, num_generations=1)
     with pytest.raises(UserError, match="'products' is not in the ledger"):
         reward(prompts=[""], completions=[RIGHT], problem=["products"])
     with pytest.raises(UserError, match="no column 'problem'"):
         reward(prompts=[""], completions=[RIGHT])
+    with pytest.raises(UserError, match="no whole number of groups of 2"):
+        trl_rewards(asked, num_generations=2)(prompts=[""], completions=[RIGHT], problem=["sums"])
     with pytest.raises(UserError, match="names no problem"):
-        verl_rewards(asked)(data_sources=["x"], solution_strs=[""], ground_truths=[None], extra_infos=None)
+        verl_rewards(asked, n=1, batched=True)(data_sources=["x"], solution_strs=[""], ground_truths=[None])
     with pytest.raises(UserError, match="'here' or in the 'pool'"):
         Scoring(Rewards(training="x", ledger=asked.ledger, where="there"))
     assert lap("status", "--ledger", asked.ledger or "").code == 0
+
+
+BLOCKS = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[2] / "docs/trainers.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if "verl_rewards" in block])
+def test_a_file_for_verl_works_as_the_page_shows_it(block: str) -> None:
+    """It makes a `compute_score`, awaited unless it is asked for batches, and opens no ledger before a call."""
+    names: dict[str, Any] = {}
+    exec(block, names)  # noqa: S102
+    assert inspect.iscoroutinefunction(names["compute_score"]) is ("batched=True" not in block)
+
+
+def test_the_page_shows_both_ways_of_verl_and_the_one_of_trl() -> None:
+    """And TRL's block is Python with `...` for what a user has."""
+    assert sum("verl_rewards" in block for block in BLOCKS) == 2
+    [block] = [block for block in BLOCKS if "GRPOTrainer" in block]
+    assert "num_generations=args.num_generations" in compile_of(block)
+
+
+def compile_of(block: str) -> str:
+    """A block that is Python, as one text."""
+    ast.parse(block.replace(", ...", ""))
+    return block

@@ -41,7 +41,7 @@ COLUMNS = (
 )
 ROLLOUTS = """
 SELECT DISTINCT p.program_id, g.training_id, r.policy
-FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USING (group_id)
+FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USING (group_id) WHERE r.policy IS NOT NULL
 """
 
 
@@ -102,7 +102,10 @@ def _checkpoints(
     rows = [row for row in questions.rows(ROLLOUTS) if row["program_id"] in members]
     known = sorted({row["training_id"] for row in rows})
     if not known:
-        raise UserError('lap curve: no rollouts of a training run are stored; give --checkpoint "NAME-{step}"')
+        raise UserError(
+            'lap curve: no rollouts of a training run are stored; give --checkpoint "NAME-{step}"'
+            " (rollouts of an unknown step are at no checkpoint)"
+        )
     if training is not None and training not in known:
         raise UserError(f"--training {training}: no such run in this campaign; choose one of {', '.join(known)}")
     wanted = [row for row in rows if training in (None, row["training_id"])]
