@@ -5,6 +5,7 @@ in, as are fresh ids; no clock is read here.
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -35,25 +36,27 @@ def rewards(
 ) -> list[float | None]:
     """The reward in [-1, 1] of each program, None where it is undecided or was never measured.
 
-    A program is named by its id or given by its source, which stands for every measured program of the same text.
+    A program is named by its id or given by its source, which stands for every measured program of the same text; None
+    too where these have different rewards, as in groups that `multitask` pays differently.
     `groups` numbers the group of rollouts of each program id, for the reward `multitask`.
     """
-    by_id: dict[str, float] = {}
-    by_source: dict[int, float] = {}
+    by_id: dict[str, float | None] = {}
+    by_source: dict[int, set[float | None]] = defaultdict(set)
     for m in measurements:
         group = None
         if groups is not None:
             group = np.array([groups.get(program, -1) for program in m.programs], dtype=np.int64)
-        values = reward(judge(m, criterion), criterion, group=group).tolist()
+        found = reward(judge(m, criterion), criterion, group=group).tolist()
+        values = [None if np.isnan(one) else one for one in found]
         by_id |= dict(zip(m.programs, values, strict=True))
         for number, of_source in zip(m.duplicate.tolist(), values, strict=True):
-            by_source.setdefault(number, of_source)
+            by_source[number].add(of_source)
 
     def value(program: str) -> float | None:
-        found = by_id.get(program)
-        if found is None:
-            found = by_source.get(int(blob_digest(program.encode())[:15], 16))
-        return None if found is None or np.isnan(found) else found
+        if program in by_id:
+            return by_id[program]
+        same = by_source.get(int(blob_digest(program.encode())[:15], 16), set())
+        return next(iter(same)) if len(same) == 1 else None
 
     return [value(program) for program in programs]
 

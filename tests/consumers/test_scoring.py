@@ -1,5 +1,6 @@
 """Rewards as a pure function, code out of completions, and a batch of completions as facts."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -73,6 +74,21 @@ def test_multitask_asks_for_groups():
     groups = {"p/0": 0, "p/2": 1}
     assert rewards(["p/0", "p/2"], [m], criterion, groups=groups) == [1.0, -1.0]
     assert rewards(["p/0"], [m], criterion) == [None]
+
+
+def test_a_source_in_two_groups_has_no_one_reward():
+    """9 ms against 1, 2 and 3 is right and slow: +1 in an even group, -1 in an odd one; the source alone says neither.
+
+    By id each has its own.
+    """
+    m = problem([[OK]] * 4, [1, 2, 3, 9])
+    m = dataclasses.replace(m, duplicate=m.duplicate[[0, 1, 2, 2]], reference=np.array([True, True, False, False]))
+    m = dataclasses.replace(m, wall_ns=m.wall_ns[[0, 1, 3, 3]], cpu_ns=m.cpu_ns[[0, 1, 3, 3]])
+    criterion = Criterion(tau="30", reward="multitask")
+    groups = {"p/2": 0, "p/3": 1}
+    assert rewards(["p/2", "p/3", SOURCES[2]], [m], criterion, groups=groups) == [1.0, -1.0, None]
+    groups = {"p/2": 1, "p/3": 1}
+    assert rewards(["p/2", "p/3", SOURCES[2]], [m], criterion, groups=groups) == [-1.0, -1.0, -1.0]
 
 
 @pytest.mark.parametrize(
