@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 SAMPLE, MOST_WORDS = 64, 48
 OCTETS = ((r"[0-9a-f]{64}", 32), (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", 16))
 ROLES = ("test_id", "original", "correctness", "optimization")
+SHARED = ("program_id", "executed_program_id", "source_blob")
 PARTS = {
     "reward": ("reward.assigned", "reward_id"),
     "criterion": ("criterion.declared", "criterion_hash"),
@@ -191,7 +192,7 @@ class Bundle:
     def check_evidence(self) -> Iterator[str]:
         """The reward names the digest of its tests, its pool and itself, all as their events say."""
         problem, tests, programs = (self.evidence[name] for name in ("problem", "tests", "programs"))
-        sources = self.sources()
+        sources = {(row["program_id"], row["source_blob"]) for row in self.events("program.added")}
         roles = {tuple(row[name] for name in ROLES) for row in self.events("test.added")}
         if not all(tuple(test) in roles for test in tests) or not all(tuple(one[:2]) in sources for one in programs):
             yield "evidence: a test or a program is not what its event says"
@@ -204,13 +205,12 @@ class Bundle:
             yield "the evidence does not give the digest that the reward names"
 
     def check_runs(self) -> Iterator[str]:
-        """Every run of the evidence ended as its event says, with exactly the timings that it names.
-
-        It is of the program itself, or of the one of the same source that it is told to share executions with.
-        """
+        """Every run is its program's own or shared by a fact, and ended as its event says, with the timings told."""
         ended = ("program_id", "outcome", "attempt_id", "timings_digest", "timings")
         ends = {tuple(row[name] for name in ended) for row in self.events("execution.finished")}
-        lent = self.lent()
+        shared = ([row[n] for n in SHARED] for row in self.events("execution.shared"))
+        sources = {(row["program_id"], row["source_blob"]) for row in self.events("program.added")}
+        lent = {one: other for one, other, blob in shared if {(one, blob), (other, blob)} <= sources}
         tables = self.tables.get("timing.measured", [])
         for program, outcome, attempt, digest in self.runs:
             parts = [part for table in tables if (part := table.filter(pc.equal(table["attempt_id"], attempt)))]
@@ -221,18 +221,6 @@ class Bundle:
             said = (outcome, attempt, digest, count)
             if told != digest or not {(program, *said), (lent.get(program), *said)} & ends:
                 yield f"attempt {attempt}: its outcome or its timings are not those that its end names"
-
-    def sources(self) -> set[tuple[Any, ...]]:
-        """Every program with the digest of its source."""
-        return {(row["program_id"], row["source_blob"]) for row in self.events("program.added")}
-
-    def lent(self) -> dict[str, str]:
-        """Each program that shares another's executions -> that one, which has the same source."""
-        names, sources = ("program_id", "executed_program_id"), self.sources()
-        told = [
-            row for row in self.events("execution.shared") if {(row[n], row["source_blob"]) for n in names} <= sources
-        ]
-        return {row["program_id"]: row["executed_program_id"] for row in told}
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """All rows of an event type in the bundle."""
