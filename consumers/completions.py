@@ -61,5 +61,12 @@ def text_of(message: Any) -> str:
 
 
 def prompt_text(prompt: str | Sequence[Mapping[str, Any]]) -> str:
-    """A prompt as one text: a conversation in JSON, so that two of them are one prompt only when they are equal."""
-    return prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, sort_keys=True, default=str)
+    """A prompt as one text: a conversation in JSON, so that two of them are one prompt only when they are equal.
+
+    Of what JSON cannot say, such as a picture, only the kind is told: it is another object in each row of a group.
+    """
+    return prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, sort_keys=True, default=_told)
+
+
+def _told(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else f"<{type(value).__name__}>"

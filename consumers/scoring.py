@@ -116,10 +116,10 @@ class Scorer:
         Appends the training run once, then groups, rollouts and programs, then what was run, then rewards. UserError
         when a problem is not in the ledger, or a group has two prompts.
         """
+        if not completions:
+            return []
         with self._lock:
             rolled = self._append(completions)
-            if not rolled.programs:
-                return []
             campaign = self._runner.run(rolled.programs)
             question = self._question
             assign(
@@ -145,7 +145,7 @@ class Scorer:
             questions.close()
         placed = [(found[completion.problem], completion) for completion in completions]
         rolled = roll(self._training, self._runner.new_id(), placed, self._ledger.blobs.put_many)
-        first = [] if known or not completions else [declared(self._training, self._question.criterion)]
+        first = [] if known else [declared(self._training, self._question.criterion)]
         self._producer.append([*first, *rolled.events])
         self._runner.admit()
         return rolled

@@ -25,6 +25,11 @@ class _Group:
     size: int
     members: list[tuple[Completion, Reward]] = field(default_factory=list)
 
+    def refuse(self, error: BaseException) -> None:
+        """Gives every member an error for its reward."""
+        for _, reward in self.members:
+            reward.set_exception(error)
+
 
 class Gatherer:
     """Groups by key: completions of one problem and key belong together until as many as asked for have arrived.
@@ -40,6 +45,7 @@ class Gatherer:
         self._waiting: dict[tuple[str, Hashable], _Group] = {}
         self._whole: list[_Group] = []
         self._begun = 0
+        self._asked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lapledger")
 
     async def reward(self, completion: Completion, size: int) -> float | None:
@@ -63,6 +69,9 @@ class Gatherer:
         mine.set_running_or_notify_cancel()  # whoever stops waiting leaves the others their answers
         key = completion.problem, completion.group
         with self._lock:
+            if not self._asked:
+                self._asked = True
+                self._thread.submit(self._ask)
             if key not in self._waiting:
                 self._begun += 1
                 self._waiting[key] = _Group(self._begun, size)
@@ -75,6 +84,17 @@ class Gatherer:
                 self._thread.submit(self._score_whole)
         return mine
 
+    def _ask(self) -> None:
+        """Has nothing scored, so that what refuses every batch refuses the first answers, before a group is whole."""
+        try:
+            self._score(())
+        except BaseException as error:  # noqa: BLE001  (each waiting caller gets it)
+            with self._lock:
+                groups = [*self._waiting.values(), *self._whole]
+                self._waiting, self._whole, self._asked = {}, [], False
+            for group in groups:
+                group.refuse(error)
+
     def _give_up(self, key: tuple[str, Hashable], mine: Reward) -> None:
         """Refuses a group that is still not whole."""
         with self._lock:
@@ -86,8 +106,7 @@ class Gatherer:
             f"{len(group.members)} of the {group.size} answers of group {key!r} came in {self._patience:g} s: let one"
             " process see all of a group (verl: reward.num_workers=1), and n be the trainer's"
         )
-        for _, reward in group.members:
-            reward.set_exception(error)
+        group.refuse(error)
 
     def _score_whole(self) -> None:
         """Scores all groups that are whole by now; there are none when an earlier call took them along."""
@@ -99,8 +118,8 @@ class Gatherer:
         try:
             values = self._score([completion for completion, _ in members])
         except BaseException as error:  # noqa: BLE001  (each waiting caller gets it)
-            for _, reward in members:
-                reward.set_exception(error)
+            for group in groups:
+                group.refuse(error)
         else:
             for (_, reward), value in zip(members, values, strict=True):
                 reward.set_result(value)

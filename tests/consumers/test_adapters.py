@@ -27,7 +27,8 @@ class Recorder:
         self.batches: list[list[Completion]] = []
 
     def __call__(self, completions: Sequence[Completion]) -> list[float | None]:
-        self.batches.append(list(completions))
+        if completions:  # a gatherer asks for nothing once
+            self.batches.append(list(completions))
         return [float(one.text) if one.text.isdigit() else None for one in completions]
 
     def groups(self) -> list[list[str]]:
@@ -287,6 +288,23 @@ def test_who_stops_waiting_leaves_the_others_their_rewards() -> None:
         return await gatherer.reward(completion("2"), 2)
 
     assert asyncio.run(both()) == 2
+
+
+def test_what_refuses_every_batch_refuses_the_first_answer() -> None:
+    """The only one of eight is told at once, though its group never becomes whole; the next call tries again."""
+    refusals = iter([UserError("another process"), None])
+
+    def score(completions: Sequence[Completion]) -> list[float | None]:
+        if not completions and (error := next(refusals)) is not None:
+            raise error
+        return [1.0] * len(completions)
+
+    async def twice() -> list[Any]:
+        gatherer = Gatherer(score, patience=60)
+        [first] = await asyncio.gather(gatherer.reward(completion("1"), 8), return_exceptions=True)
+        return [str(first), await gatherer.reward(completion("1"), 1)]
+
+    assert asyncio.run(twice()) == ["another process", 1.0]
 
 
 def test_an_error_of_the_scoring_is_the_answer_to_all() -> None:

@@ -132,6 +132,10 @@ def test_conversations():
     assert text_of([{"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "image"}]}]) == "b"
     assert [text_of(None), text_of([]), text_of([{"content": None}])] == ["", "", ""]
     assert prompt_text([{"role": "u", "content": "a"}]) == prompt_text([{"content": "a", "role": "u"}])
+    parts = ({"content": [{"type": "image", "image": object()}], "turns": np.arange(2)} for _ in range(2))
+    assert {prompt_text([part]) for part in parts} == {
+        '[{"content": [{"image": "<object>", "type": "image"}], "turns": [0, 1]}]'
+    }
 
 
 TRAINING = Training("run", "m", temperature=0.5)

@@ -205,13 +205,16 @@ def test_two_processes_that_ask_one_by_one_are_refused(asked: Rewards, ledger: P
     assert answers(first, [(PROSE, {"index": 0})]) == [-1.0]
     code = (
         "import asyncio, sys\nfrom tui.trainers import Rewards, verl_rewards\n"
-        "compute = verl_rewards(Rewards(training='verl3', ledger=sys.argv[1], criterion='rlvr'), n=1)\n"
+        "compute = verl_rewards(Rewards(training='verl3', ledger=sys.argv[1], criterion='rlvr'), n=8)\n"
         "asyncio.run(compute('x', 'prose', 'sums', {'index': 0}))"
     )
     done = subprocess.run([sys.executable, "-c", code, ledger], capture_output=True, text=True, check=False)
     assert "another process scores the answers of training run 'verl3' one by one" in done.stderr.splitlines()[-1]
-    (error,) = answers(verl_rewards(mine, n=2, patience=0.1), [(PROSE, {"index": 0})])
+    (error,) = answers(verl_rewards(mine, n=8), [(PROSE, {"index": 0})])
+    assert "another process" in str(error)
+    (error,) = answers(verl_rewards(replace(asked, training="verl4"), n=2, patience=1.0), [(PROSE, {"index": 0})])
     assert "1 of the 2 answers" in str(error)
+    assert sql(ledger, "SELECT count(*) FROM group_opened WHERE training_id = 'verl4'") == [[0]]
     assert sql(ledger, "SELECT count(*) FROM group_opened WHERE training_id = 'verl3'") == [[1]]
     assert answers(first, [(PROSE, {"index": 0})]) == [-1.0]
 
