@@ -86,12 +86,12 @@ LIVECODEBENCH_CODES: Mapping[int, str] = MappingProxyType(
 def livecodebench_outcome(graded: bool, code: int | None) -> str:
     """The outcome of a sample from its grade and the error code of its metadata, null where it has none.
 
-    ReplayError for a code that is not in LIVECODEBENCH_CODES. A failure without a code is a wrong answer.
+    ReplayError for a code that is not in LIVECODEBENCH_CODES. A failure without a code is `failed`: nobody says how.
     """
     if graded:
         return "accepted"
     if code is None:
-        return "wrong_answer"
+        return "failed"
     if code not in LIVECODEBENCH_CODES:
         raise ReplayError(f"LiveCodeBench: error code {code} is not known; known: {sorted(LIVECODEBENCH_CODES)}")
     return LIVECODEBENCH_CODES[code]

@@ -38,6 +38,7 @@ class Outcome(IntEnum):
     MEMORY_LIMIT = 4
     OUTPUT_LIMIT = 5
     TIME_LIMIT = 6  # killed at the hard limit: censored
+    FAILED = 7  # in one of these ways, and nobody says in which
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -67,6 +67,8 @@ right (`additive`, `optimization-only`, `multitask`) also that no optimization t
 - A reference that is undecided ranks nobody. A program of the pool is ranked, and held to limits, without itself and
   its exact duplicates. Filters take the whole pool, so that all programs meet the same tests.
 - A mean, a limit or a median that hangs on a killed reference is an interval, or undecided.
+- A run of which another tool says that it failed, and not how, fails where every kind of failure does. Where only some
+  do (timeouts tolerated, a limit asked for, wrong answers ranked by their durations) it is undecided.
 - A reward lies between two bounds, and is decided where they meet. These bounds, the bound that undecided verdicts
   leave on pass@k, and the sampling interval over problems are separate columns, never merged.
 - A problem of which a filter keeps no test leaves the environment: it is counted, and nothing is said of it.

@@ -18,6 +18,8 @@ OUTCOMES = (
     "sandbox_fault",
 )
 """How an attempt may end."""
+UNTOLD = "failed"
+"""How an attempt ended of which another tool says that it failed, and not how: imported executions alone have it."""
 
 
 @fact("campaign.opened", 1, stream=CONTROL)

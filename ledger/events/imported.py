@@ -140,7 +140,10 @@ class ExecutionFinishedV2:
     program_id: Annotated[str, "the program"]
     test_id: Annotated[str, "the test"]
     block: Annotated[int, "repetition block"]
-    outcome: Annotated[str, "as in version 1; `sandbox_fault` where the tool's own runner failed"]
+    outcome: Annotated[
+        str,
+        "as in version 1, or `failed` where the tool does not say how; `sandbox_fault` where its own runner failed",
+    ]
     detail: Annotated[str, "one line of what the tool says"]
     exit_code: Annotated[int | None, "exit code, where it is known"]
     signal: Annotated[int | None, "signal that ended it"]

@@ -18,7 +18,7 @@ from ledger.codec.octets import HEX
 from ledger.digests import blob_digest, fixed, work_id
 from ledger.errors import UserError
 from ledger.events import EVENTS
-from ledger.events.executions import OUTCOMES
+from ledger.events.executions import OUTCOMES, UNTOLD
 from ledger.frames import Frame, FrameError
 from ledger.store.cuts import Cut
 
@@ -98,9 +98,10 @@ def _timing(frame: Frame) -> Iterator[str]:
 
 
 def _finished(frame: Frame) -> Iterator[str]:
+    known = OUTCOMES if frame.declared.version == 1 else (*OUTCOMES, UNTOLD)
     for outcome in occurring(frame.packed["outcome"]).to_pylist():
-        if outcome not in OUTCOMES:
-            yield f"outcome {outcome!r} is none of {', '.join(OUTCOMES)}"
+        if outcome not in known:
+            yield f"outcome {outcome!r} is none of {', '.join(known)}"
     yield from _within(frame, 2**31, "timings", "block")
     yield from _of_problem(frame, "program_id", "test_id")
     columns = (strings(frame.packed[name]).to_pylist() for name in ("work_id", "campaign_id", "program_id", "test_id"))

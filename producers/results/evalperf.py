@@ -1,10 +1,12 @@
 """EvalPerf's results (`*_evalperf_results.json`): a verdict a sample, and processor instructions instead of time.
 
-A task has two tests: all of EvalPlus's for correctness, and one large input on which instructions were counted.
+A task has two tests: all of EvalPlus's for correctness, and one large input on which instructions were counted. Source
+of the shape: evalplus 0.3.1, `evalperf.py`.
 """
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from ledger.digests import blob_digest
@@ -12,12 +14,14 @@ from ledger.errors import UserError
 from producers.results.files import parse_json, read_whole, shown
 from producers.results.model import (
     ACCEPTED,
+    FAILED,
     Repetition,
     ResultProblem,
     ResultProgram,
     Results,
     ResultTest,
     Run,
+    line,
     model_of,
     word,
 )
@@ -29,7 +33,8 @@ REFERENCE = "evalperf-reference"
 """The maker of its references: models, and the file does not say which."""
 UNKNOWN = (
     "the tests and the large input",
-    "why a sample failed: a wrong answer, an error and a time limit look alike and are told as wrong_answer",
+    "how a sample failed: a wrong answer, an error and a time limit look alike and are told as failed",
+    "how a sample did on the large input whose profile broke: it has no run there, nor has one that was not profiled",
     "wall and processor time, memory, limits, machine",
     "references that were not profiled have no run",
 )
@@ -38,7 +43,7 @@ _TESTS = (
     ResultTest(name="performance", correctness=False),
 )
 _COST = "_num_cpu_instructions"
-_BROKEN = "its profile broke: a time limit or a failure, the file does not say which"
+_SAID = ("date", "n_samples", "temperature", "min_correct", "max_profile")
 
 
 def read(path: Path, model: str | None = None) -> Results:
@@ -48,7 +53,7 @@ def read(path: Path, model: str | None = None) -> Results:
     whole = Record.of(parse_json(data, where), where)
     tasks = whole.record("eval") if whole.has("eval") else whole
     maker = model or model_of(file.name)
-    said = {key: whole.value[key] for key in ("date", "n_samples", "temperature", "min_correct") if whole.has(key)}
+    said = {key: whole.value[key] for key in _SAID if whole.has(key)}
     least = whole.whole("min_correct") if "min_correct" in said else 10
     records = {task: tasks.record(task) for task in tasks.names()}
     problems = tuple(_problem(task, record, maker) for task, record in records.items())
@@ -64,20 +69,22 @@ def read(path: Path, model: str | None = None) -> Results:
         service=FORMAT,
         reference_rule="every reference of its task",
         problems=problems,
+        left_out=tuple(reason for task, record in records.items() for reason in _left_out(task, record)),
         unknown=UNKNOWN,
+        reading=2,
         said={**said, "cumulative shares of the references, slow to fast, %": scores},
         figures=_figures(records, least),
     )
 
 
 def _problem(task: str, record: Record, maker: str) -> ResultProblem:
-    profiled = record.has("dps")
     seen: Counter[str] = Counter()
     programs = []
     for sample in record.records("results", "sample"):
         source = sample.text("solution")
         digest = blob_digest(source.encode())
-        programs.append(_sample(sample, source, f"{word(maker)}-{seen[digest]}", maker=maker, profiled=profiled))
+        name = f"{word(maker)}-{seen[digest]}"
+        programs.append(_sample(sample, source, name, maker=maker, profiled=_profiled(record, sample)))
         seen[digest] += 1
     references = [_reference(place, ref) for place, ref in enumerate(record.records("ref", "reference"))]
     return ResultProblem(original=task, tests=_TESTS, programs=(*programs, *references))
@@ -85,11 +92,9 @@ def _problem(task: str, record: Record, maker: str) -> ResultProblem:
 
 def _sample(sample: Record, source: str, name: str, *, maker: str, profiled: bool) -> ResultProgram:
     passed = sample.flag("pass")
-    runs = [Run("correctness", ACCEPTED if passed else "wrong_answer", "" if passed else "failed, not said how")]
-    if passed and profiled:
-        cost = _cost(sample)
-        counted = (Repetition(instructions=cost),)
-        runs.append(Run("performance", "time_limit", _BROKEN) if cost is None else _counted(counted))
+    runs = [Run("correctness", ACCEPTED if passed else FAILED)]
+    if profiled and (cost := _cost(sample)) is not None:
+        runs.append(_counted((Repetition(instructions=cost),)))
     return ResultProgram(
         name=name,
         maker=maker,
@@ -99,6 +104,27 @@ def _sample(sample: Record, source: str, name: str, *, maker: str, profiled: boo
         reference=False,
         runs=tuple(runs),
     )
+
+
+def _profiled(task: Record, sample: Record) -> bool:
+    """Whether a profile of a sample was tried: of those that passed, where enough did, the first few.
+
+    An earlier shape of the file, which no release writes, does not say so: it tried all of these.
+    Releases before 0.3 tried all of these, and do not say so of each.
+    """
+    tried = sample.flag("pass") and task.has("dps")
+    return tried and (sample.flag("profiled") if sample.has("profiled") else True)
+
+
+def _left_out(task: str, record: Record) -> Iterator[str]:
+    """What the file does not tell of samples that passed, where others of their task were profiled."""
+    passed = [sample for sample in record.records("results", "sample") if sample.flag("pass") and record.has("dps")]
+    broken = sum(_profiled(record, sample) and not sample.has(_COST) for sample in passed)
+    untried = sum(not _profiled(record, sample) for sample in passed)
+    if broken:
+        yield f"{line(task)}: {broken} runs on the large input whose profile broke, and it is not said how"
+    if untried:
+        yield f"{line(task)}: {untried} runs on the large input, not profiled"
 
 
 def _counted(repetitions: tuple[Repetition, ...]) -> Run:
@@ -144,7 +170,7 @@ def _figures(tasks: dict[str, Record], least: int) -> dict[str, float | str | No
 
 
 def _task(record: Record, least: int) -> tuple[float, float] | None:
-    """Mean DPS and DPS_norm of a task; None where the file has no profile of it, or too few samples are correct."""
+    """Mean DPS and DPS_norm of a task's profiled samples, a broken profile 0; None without enough of them."""
     if not record.has("dps"):
         return None
     references = record.records("ref", "reference")
@@ -152,8 +178,8 @@ def _task(record: Record, least: int) -> tuple[float, float] | None:
         record.refuse("ref", "at least one reference of a task that has scores")
     shares = [reference.number("score") for reference in references]
     costs = [reference.number(_COST) if reference.has(_COST) else -math.inf for reference in references]
-    scores = [_score(sample, costs, shares) for sample in record.records("results", "sample") if sample.flag("pass")]
-    return evalperf_task(scores, least=least)
+    samples = [sample for sample in record.records("results", "sample") if _profiled(record, sample)]
+    return evalperf_task([_score(sample, costs, shares) for sample in samples], least=least)
 
 
 def _score(sample: Record, costs: list[float], shares: list[float]) -> DifferentialScore:

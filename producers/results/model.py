@@ -11,6 +11,8 @@ from producers.results.files import SourceFile
 
 HUMAN = "human"
 ACCEPTED = "accepted"
+FAILED = "failed"
+"""How a run ended that failed where the file does not say how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,12 @@ class Results:
     unknown: tuple[str, ...]
     said: dict[str, object]
     figures: dict[str, float | str | None]
+    reading: int = 1  # which version of the reader: another one may tell other facts of the same file
 
     @property
     def importer(self) -> str:
         """What read it, with the version of the reading."""
-        return f"{self.format} 1"
+        return f"{self.format} {self.reading}"
 
     def problem_digest(self, problem: ResultProblem) -> str:
         """SHA-256 of the format and the tool's own id: the file does not hold the tests that would tell more."""

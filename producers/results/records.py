@@ -116,6 +116,10 @@ class Record:
         """A list of true and false."""
         return [Record({key: value}, self.where).flag(key) for value in self.items(key)]
 
+    def open_flags(self, key: str) -> list[bool | None]:
+        """A list of true, false and null."""
+        return [None if value is None else Record({key: value}, self.where).flag(key) for value in self.items(key)]
+
     def record(self, key: str) -> "Record":
         """An object in this one."""
         if not isinstance(self.value.get(key), dict):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy.typing as npt
 
 KILLED, FAILED_REFERENCE, FAILED = 2**62, 2**62 + 1, 2**62 + 2  # as in `ranks`, which numba cannot look into
-MISSING, OK, WRONG_ANSWER, TIME_LIMIT = 0, 1, 2, 6  # of `Outcome`
+MISSING, OK, WRONG_ANSWER, TIME_LIMIT, UNTOLD = 0, 1, 2, 6, 7  # of `Outcome`
 NO_LIMIT = -1
 FEW = 128  # references up to here are compared one after another
 

@@ -21,6 +21,7 @@ from replay.compiled.asked import (
     SOUND,
     TIME_LIMIT,
     TOLERATED,
+    UNTOLD,
     WRONG_ANSWER,
     Array,
 )
@@ -35,6 +36,8 @@ def span_of(outcome: int, value: int, asked: Array) -> tuple[int, int]:
         return 2 * value, 2 * value
     if outcome == TIME_LIMIT:  # with more time it might have crashed
         return 2 * value + 1, FAILED if 2 * value + 1 <= asked[ALLOWED] else KILLED
+    if outcome == UNTOLD:
+        return -1, FAILED
     if (outcome > OK and not ended) or (outcome == MISSING and asked[MISSING_FAILS] == 1):
         return FAILED, FAILED
     return -1, FAILED
@@ -55,17 +58,17 @@ def _in_time(outcome: int, span: tuple[int, int], asked: Array) -> tuple[bool, b
     low, high = span
     ended = low != FAILED and outcome in (OK, WRONG_ANSWER)
     if asked[ALLOWED] == NO_LIMIT:
-        return ended, low == FAILED or outcome == TIME_LIMIT
+        return ended, low == FAILED or outcome == TIME_LIMIT or (outcome == UNTOLD and asked[RANKS_WRONG] == 0)
     return ended and high <= asked[ALLOWED], low == FAILED or low > asked[ALLOWED]
 
 
 @in_machine_code
 def _ended(outcome: int, value: int, asked: Array) -> tuple[bool, bool, bool, bool]:
     """Whether a run, limits on optimization tests apart, failed, timed out, is unknown, was killed below its limit."""
-    limit, killed = asked[LIMIT_NS], outcome == TIME_LIMIT
-    beyond = killed and limit != NO_LIMIT and value < limit
+    limit, killed = asked[LIMIT_NS], outcome in (TIME_LIMIT, UNTOLD)
+    beyond = killed and limit != NO_LIMIT and (outcome == UNTOLD or value < limit)
     late = limit != NO_LIMIT and outcome == OK and value > limit
-    unknown = outcome == MISSING or beyond or (outcome == OK and value < 0 and limit != NO_LIMIT)
+    unknown = outcome in (MISSING, UNTOLD) or beyond or (outcome == OK and value < 0 and limit != NO_LIMIT)
     failed = (outcome > OK and not killed) or (outcome == MISSING and asked[MISSING_FAILS] == 1)
     return failed, (killed and not beyond) or late, unknown, beyond
 
@@ -78,7 +81,7 @@ def _cell(outcome: int, value: int, kind: int, asked: Array) -> tuple[int, bool,
     if kind & 2:
         within, over = _in_time(outcome, span_of(outcome, value, asked), asked)
         if asked[HAS_LIMITS] == 1:
-            if outcome == TIME_LIMIT and not over:
+            if outcome in (TIME_LIMIT, UNTOLD) and not over:
                 beyond = unknown = True
                 timeout = timeout and not pure
             if asked[TOLERATED] == 0:
@@ -86,7 +89,7 @@ def _cell(outcome: int, value: int, kind: int, asked: Array) -> tuple[int, bool,
                 unknown = unknown or not (over or within)
     if timeout and not (pure and asked[TOLERATED] == 1):
         failed = True
-    return 0 if failed else -1 if unknown else 1, beyond, within, over
+    return 0 if failed else -1 if unknown else 1, beyond and outcome != UNTOLD, within, over
 
 
 @in_machine_code
@@ -118,7 +121,7 @@ def try_runs(outcomes: Array, values: Array, kinds: Array, asked: Array, found: 
             stopped += low == FAILED or high == KILLED
             if low == FAILED:
                 found[SOUND] = 0
-            elif high == FAILED and outcomes[t] in (MISSING, TIME_LIMIT) and found[SOUND] == 1:
+            elif high == FAILED and outcomes[t] in (MISSING, TIME_LIMIT, UNTOLD) and found[SOUND] == 1:
                 found[SOUND] = -1
     found[IDLE] = tests > 0 and stopped == tests
     if tests > 0:

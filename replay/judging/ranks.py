@@ -47,15 +47,15 @@ def percentile(less: Ints, upto: Ints, kind: str) -> Ints:
 def spans(readings: Readings, criterion: Criterion) -> tuple[Ints, Ints]:
     """Where each duration lies, from and to, in half ns [M, T]: equal where it is known.
 
-    A killed run lies beyond its bound; a failed one last of all; one without a result or without a duration anywhere.
-    A wrong answer is failed, or ranked by its duration where the criterion says so.
+    A killed run lies beyond its bound; a failed one last of all; one without a result, without a duration or of which
+    nobody says how it failed anywhere. A wrong answer is failed, or ranked by its duration where the criterion says so.
     """
     ended = readings.outcome == Outcome.OK
     if criterion.ranks_wrong:
         ended |= readings.outcome == Outcome.WRONG_ANSWER
     known = ended & (readings.duration_ns != ABSENT)
     killed = readings.outcome == Outcome.TIME_LIMIT
-    failed = (readings.outcome > Outcome.OK) & ~killed & ~ended
+    failed = (readings.outcome > Outcome.OK) & (readings.outcome != Outcome.FAILED) & ~killed & ~ended
     if criterion.missing == "fail":
         failed |= readings.outcome == Outcome.MISSING
     twice = 2 * readings.duration_ns

@@ -113,7 +113,12 @@ class _Words:
             unread = self.readings.duration_ns[row, test] < 0
             clock = self.case.criterion.clock
             return f"no {clock} duration on {self._name(test)}" if unread else f"limit unknown on {self._name(test)}"
-        return self._cut_short(row, test)
+        return self._untold(row, test) or self._cut_short(row, test)
+
+    def _untold(self, row: int, test: int) -> str:
+        """Words for a failure of an unknown kind; empty for every other outcome."""
+        untold = self.readings.outcome[row, test] == Outcome.FAILED
+        return f"failure not told on {self._name(test)}" if untold else ""
 
     def _cut_short(self, row: int, test: int) -> str:
         at = self._amount(self.readings.bound_ns[row, test])
@@ -160,7 +165,7 @@ class _Words:
         if outcome == Outcome.TIME_LIMIT:
             return self._cut_short(row, test)
         word = "missing" if outcome == Outcome.MISSING else "limit unknown"
-        return f"{word} on {self._name(test)}"
+        return self._untold(row, test) or f"{word} on {self._name(test)}"
 
     def _counted(self, row: int) -> Bools:
         skipped = self.case.criterion.missing == "skip"
@@ -197,6 +202,7 @@ _KINDS = (
     ("censored: q", "censored: the quality is an interval"),
     ("pool of", "pool too small"),
     ("limit unknown", "a limit is unknown"),
+    ("failure not told", "failed, and it is not told how"),
     ("no test counts", "no test counts for correctness"),
     ("no optimization test", "no optimization test"),
     ("no ", "no duration on the clock"),

@@ -125,15 +125,17 @@ def try_runs(rules: Rules, readings: Readings, duplicate: Ints) -> Tried:
     """How the runs of M programs [M, T] stand; a program of the pool is held to limits made without its group [M].
 
     A timeout is a kill at the hard limit, or a duration above the limit judged on every test or (unless tolerated) the
-    test's own. A run killed below a limit might have ended in any way. A known failure stays one, however long it took.
+    test's own. A run killed below a limit might have ended in any way. A known failure stays one, however long it took;
+    one of which nobody says how is held to be a kill at an unknown limit, and never passes.
     """
     criterion, ranked = rules.criterion, rules.ranked
     lo, hi = (span[:, ranked] for span in spans(readings, criterion))
     within, over = _in_time(rules, readings, duplicate, (lo, hi))
     outcome, pure = readings.outcome, rules.tests.only_optimization
-    killed, missing = outcome == Outcome.TIME_LIMIT, outcome == Outcome.MISSING
+    untold, missing = outcome == Outcome.FAILED, outcome == Outcome.MISSING
+    killed = untold | (outcome == Outcome.TIME_LIMIT)
     timeout, beyond = _timeouts(readings, criterion)
-    failed, unknown = (outcome > Outcome.OK) & ~killed, missing | beyond
+    failed, unknown = (outcome > Outcome.OK) & ~killed, missing | beyond | untold
     unknown |= (outcome == Outcome.OK) & (readings.duration_ns == ABSENT) & (criterion.limit_ns is not None)
     if criterion.limits:
         asked = killed[:, ranked] & ~over
@@ -148,17 +150,19 @@ def try_runs(rules: Rules, readings: Readings, duplicate: Ints) -> Tried:
         failed |= missing
     cells = np.where(failed, 0, np.where(unknown, -1, 1)).astype(np.int8)
     lacking = missing & (criterion.missing == "skip")
-    unseen = (missing | beyond)[:, ranked] & ~over
+    unseen = (missing | beyond | untold)[:, ranked] & ~over
     hi = np.where(unseen & killed[:, ranked], FAILED, hi)  # with more time it might have crashed
-    return Tried(cells, _correct(rules, cells, lacking), within, over, beyond, lo, hi, unseen, lacking[:, ranked])
+    c, beyond = _correct(rules, cells, lacking), beyond & ~untold
+    return Tried(cells, c, within, over, beyond, lo, hi, unseen, lacking[:, ranked])
 
 
 def _timeouts(readings: Readings, criterion: Criterion) -> tuple[Bools, Bools]:
     """Runs that timed out [M, T], and runs killed below the limit judged on every test."""
-    killed, limit = readings.outcome == Outcome.TIME_LIMIT, criterion.limit_ns
+    untold, limit = readings.outcome == Outcome.FAILED, criterion.limit_ns
+    killed = untold | (readings.outcome == Outcome.TIME_LIMIT)
     if limit is None:
         return killed, np.zeros_like(killed)
-    beyond = killed & (readings.bound_ns < limit)
+    beyond = untold | (killed & (readings.bound_ns < limit))
     return (killed & ~beyond) | ((readings.outcome == Outcome.OK) & (readings.duration_ns > limit)), beyond
 
 
@@ -171,7 +175,8 @@ def _in_time(rules: Rules, readings: Readings, duplicate: Ints, ends: tuple[Ints
     failed = ends[0] == FAILED
     ended = ~failed & ((outcome == Outcome.OK) | (outcome == Outcome.WRONG_ANSWER))
     if not (rules.criterion.limits or rules.criterion.timeout_ms):
-        return ended, failed | (outcome == Outcome.TIME_LIMIT)
+        untold = (outcome == Outcome.FAILED) & (not rules.criterion.ranks_wrong)  # a wrong answer may be in time
+        return ended, failed | (outcome == Outcome.TIME_LIMIT) | untold
     allowed = limits(rules.limiting, rules.limiting.column(duplicate), rules.criterion)
     return ended & (ends[1] <= allowed.lo), failed | (ends[0] > allowed.hi)
 

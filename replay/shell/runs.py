@@ -28,6 +28,7 @@ OUTCOMES: Mapping[str, int] = {
     "memory_limit": Outcome.MEMORY_LIMIT,
     "output_limit": Outcome.OUTPUT_LIMIT,
     "time_limit": Outcome.TIME_LIMIT,
+    "failed": Outcome.FAILED,
 }
 _UNKNOWN_LIMIT = 0
 _FAULT = -1  # every other outcome: a sandbox fault

@@ -8,7 +8,7 @@ from ledger_facts import attempt, sample_events
 from sqlalchemy import text
 
 from consumers.sink import Drained, drain
-from ledger.events import EVENTS, CriterionDeclared, Event, ExecutionShared, RewardAssigned
+from ledger.events import EVENTS, CriterionDeclared, Event, ExecutionFinishedV2, ExecutionShared, RewardAssigned
 from ledger.store.engine import reading
 from ledger.store.opened import Ledger
 from ledger.streams.local import LocalStream
@@ -32,6 +32,8 @@ REWARD = RewardAssigned(
     cut="control=0,facts=0.0.0.0,requests=0",
 )
 TIMING, FINISHED = attempt(1, 1)
+IMPORTED = ExecutionFinishedV2(**{f.name: getattr(FINISHED, f.name) for f in dataclasses.fields(FINISHED)})
+UNTOLD = dataclasses.replace(IMPORTED, outcome="failed")
 PROGRAM = dataclasses.replace(sample_events(EVENTS["program.added", 1], 1)[0], source_blob="5" * 64)
 TEST = dataclasses.replace(sample_events(EVENTS["test.added", 1], 1)[0], input_blob="1" * 64, answer_blob="2" * 64)
 CALIBRATION = dataclasses.replace(
@@ -52,7 +54,7 @@ def take(ledger: Ledger, stream: LocalStream, event: Event) -> tuple[Drained, li
         return drained, list(connection.execute(text("SELECT reason || ': ' || message FROM quarantine")).scalars())
 
 
-@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED, PROGRAM, TEST, CALIBRATION, REFUSED, SHARED, STEP])
+@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED, UNTOLD, PROGRAM, TEST, CALIBRATION, REFUSED, SHARED, STEP])
 def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: Event) -> None:
     """The samples below differ from these in one value each; a refused fit may have no line, a loss may diverge."""
     drained, reasons = take(ledger, stream, event)
@@ -63,6 +65,12 @@ def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: E
     ("event", "change", "said"),
     [
         (FINISHED, {"outcome": "banana"}, "outcome 'banana' is none of accepted, wrong_answer"),
+        (
+            FINISHED,
+            {"outcome": "failed"},
+            "outcome 'failed' is none of accepted, wrong_answer",
+        ),  # our sandbox knows how
+        (UNTOLD, {"outcome": "banana"}, "outcome 'banana' is none of accepted, wrong_answer"),
         (FINISHED, {"work_id": "w"}, "work 'w' is not the work of its campaign, program, test and block"),
         (FINISHED, {"problem_id": "q"}, "program_id 'p/program' is not of problem 'q'"),
         (FINISHED, {"timings": -1}, "timings must lie in [0, 2147483648), found -1 .. -1"),

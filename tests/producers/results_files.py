@@ -74,16 +74,17 @@ def suite(*benchmarks: Mapping[str, Any], **metadata: Any) -> dict[str, Any]:
     return {"version": "1.0", "metadata": shared, "benchmarks": list(benchmarks)}
 
 
-def perf_task(costs: Sequence[float | None], failed: int, references: Sequence[tuple[float, float | None]]) -> Any:
-    """A task as EvalPerf stores it: samples with these instruction counts, failed ones, (share, count) of references.
+def perf_task(
+    costs: Sequence[float | None], failed: int, references: Sequence[tuple[float, float | None]], *, untried: int = 0
+) -> Any:
+    """A task as EvalPerf 0.3.1 stores it: samples with these instruction counts (None: the profile broke), failed ones.
 
-    Scored by looking every sample up among the references, from the fastest on.
+    `untried` more passed and were not profiled. Each profiled one is scored by looking it up among the references'
+    (share, count), from the fastest on; a broken one scores 0.
     """
-    samples: list[dict[str, Any]] = [
-        {"solution": f"def f(): return {n}", "pass": True, "matching_cluster_idx": None, "_num_cpu_instructions": cost}
-        for n, cost in enumerate(costs)
-    ]
-    samples = [{key: value for key, value in sample.items() if value is not None} for sample in samples]
+    samples = [_perf_sample(n, passed=True, profiled=True) for n in range(len(costs))]
+    for sample, cost in zip(samples, costs, strict=True):
+        sample |= {} if cost is None else {"_num_cpu_instructions": cost}
     for sample in samples:
         cost = sample.get("_num_cpu_instructions")
         matched = [
@@ -92,9 +93,12 @@ def perf_task(costs: Sequence[float | None], failed: int, references: Sequence[t
             if cost is not None and count is not None and cost <= count
         ]
         sample["dps"], sample["dps_norm"] = matched[-1] if matched else (0.0, 0.0)
-    samples += [{"solution": f"def f(): {n}", "pass": False, "matching_cluster_idx": None} for n in range(failed)]
-    scored = [sample for sample in samples if "dps" in sample]
+    scored = list(samples)
+    samples += [_perf_sample(len(costs) + n, passed=True) for n in range(untried)]
+    samples += [_perf_sample(1000 + n, passed=False) for n in range(failed)]
     return {
+        "task_id": "HumanEval/1",
+        "n_profiled": len(scored) or None,
         "results": samples,
         "ref": [
             {"solution": f"def f(): pass  # {n}", "score": share, "_num_cpu_instructions": count}
@@ -102,8 +106,13 @@ def perf_task(costs: Sequence[float | None], failed: int, references: Sequence[t
         ],
         "dps": sum(one["dps"] for one in scored) / len(scored) if scored else None,
         "dps_norm": sum(one["dps_norm"] for one in scored) / len(scored) if scored else None,
-        "pass@1": 100 * len(costs) / len(samples),
+        "pass@1": 100 * (len(costs) + untried) / len(samples),
     }
+
+
+def _perf_sample(number: int, *, passed: bool, profiled: bool = False) -> dict[str, Any]:
+    told = {"matching_cluster_idx": -1 if profiled else None, "dps": None, "dps_norm": None}
+    return {"solution": f"def f(): return {number}", "pass": passed, "profiled": profiled, **told}
 
 
 def contest(name: str, **changes: Any) -> dict[str, Any]:

@@ -146,11 +146,11 @@ def test_what_a_question_says_is_kept(tmp_path: Path) -> None:
 
 
 def test_gradings_without_notes_are_read(tmp_path: Path) -> None:
-    """Older files have none: a failure is then a wrong answer, and nothing has a time."""
+    """Older files have none: a failure is then one of an unknown kind, and nothing has a time."""
     old = {key: value for key, value in question("1", True, False).items() if key != "metadata"}
     results = livecodebench.read(write(tmp_path / "m_eval_all.json", [old]))
     runs = [program.runs[0] for program in results.problems[0].programs]
-    assert [(run.outcome, run.repetitions) for run in runs] == [("accepted", ()), ("wrong_answer", ())]
+    assert [(run.outcome, run.repetitions) for run in runs] == [("accepted", ()), ("failed", ())]
 
 
 def test_what_contradicts_itself_is_refused(tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ WORDS = {
     Outcome.MEMORY_LIMIT: "memory_limit",
     Outcome.OUTPUT_LIMIT: "output_limit",
     Outcome.TIME_LIMIT: "time_limit",
+    Outcome.FAILED: "failed",
 }
-ALL = (*FINISHED, Outcome.TIME_LIMIT, Outcome.TIME_LIMIT, Outcome.MISSING)
+ALL = (*FINISHED, Outcome.TIME_LIMIT, Outcome.TIME_LIMIT, Outcome.MISSING, Outcome.FAILED)
 
 
 def as_bundled(m: ProblemMeasurements) -> Problem:

@@ -107,7 +107,7 @@ def test_evalperf_has_no_score_of_few_samples() -> None:
 
 def test_livecodebench_codes_are_those_of_its_table() -> None:
     """True passes; False or -2 wrong; -3 and the global -1 time; -4 run-time error; -5 the runner's own failure."""
-    told = {(True, None): "accepted", (False, None): "wrong_answer", (False, -2): "wrong_answer"}
+    told = {(True, None): "accepted", (False, None): "failed", (False, -2): "wrong_answer"}
     told |= {(False, -3): "time_limit", (False, -1): "time_limit", (False, -4): "run_time_error"}
     told |= {(False, -5): "sandbox_fault", (True, -4): "accepted"}
     assert {key: conventions.livecodebench_outcome(*key) for key in told} == told

@@ -69,7 +69,8 @@ class Readings:
         self.bound = [
             [bound(run, criterion) if run and run.outcome == "time_limit" else 0 for run in row] for row in problem.runs
         ]
-        self._ended = ("accepted", "wrong_answer") if criterion["reward"] in PAY_WRONG else ("accepted",)
+        self.pays_wrong = criterion["reward"] in PAY_WRONG
+        self._ended = ("accepted", "wrong_answer") if self.pays_wrong else ("accepted",)
         self._missing_fails = criterion["missing"] == "fail"
         self.span = [[self._span(p, t) for t in range(len(row))] for p, row in enumerate(self.outcome)]
 
@@ -79,6 +80,6 @@ class Readings:
             return (2 * ns, 2 * ns) if ns != ABSENT else (ABSENT, FAILED)
         if outcome == "time_limit":
             return 2 * self.bound[p][t] + 1, KILLED
-        if outcome == "missing" and not self._missing_fails:
+        if outcome == "failed" or (outcome == "missing" and not self._missing_fails):
             return ABSENT, FAILED
         return FAILED, FAILED

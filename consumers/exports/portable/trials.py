@@ -172,7 +172,8 @@ class Trials:
             outcome, (low, high) = self.readings.outcome[p][t], self.readings.span[p][t]
             ended, failed = outcome in ("accepted", "wrong_answer") and low != FAILED, low == FAILED
             if limits is None:
-                within[t], over[t] = ended, failed or outcome == "time_limit"
+                untold = outcome == "failed" and not self.readings.pays_wrong
+                within[t], over[t] = ended, failed or untold or outcome == "time_limit"
             else:
                 within[t], over[t] = ended and high <= limits[place][0], failed or low > limits[place][1]
         return within, over
@@ -181,7 +182,7 @@ class Trials:
         """Whether a run ended in a crash: 1, 0, or -1 where it was never run, or cut below the limits asked for."""
         if self.readings.span[p][t][LOW] == FAILED:
             return 1
-        return -1 if self.readings.outcome[p][t] == "missing" or self._cut_short(p, t) else 0
+        return -1 if self.readings.outcome[p][t] in ("missing", "failed") or self._cut_short(p, t) else 0
 
     def _cut_short(self, p: int, t: int) -> bool:
         """Whether a run was killed below the limit that is asked for, for all that is known of that limit."""
@@ -195,11 +196,12 @@ class Trials:
         limit = None if asked["timeout_ms"] is None else asked["timeout_ms"] * MS
         kinds = self.problem.tests[t]
         pure = kinds["optimization"] and not kinds["correctness"] and not kinds["original"]
-        killed, missing, ended = outcome == "time_limit", outcome == "missing", outcome == "accepted"
-        beyond = killed and limit is not None and self.readings.bound[p][t] < limit
+        untold, missing, ended = outcome == "failed", outcome == "missing", outcome == "accepted"
+        killed = untold or outcome == "time_limit"  # of a failure nobody says whether it was a kill, or at which limit
+        beyond = killed and limit is not None and (untold or self.readings.bound[p][t] < limit)
         timeout = (killed and not beyond) or (ended and limit is not None and ns > limit)
         failed = not (killed or missing or ended)
-        unknown = missing or beyond or (ended and ns == ABSENT and limit is not None)
+        unknown = missing or untold or beyond or (ended and ns == ABSENT and limit is not None)
         tolerated = asked["timeouts"] == "tolerated"
         if self.limited and t in over:
             open_ = killed and not over[t]
