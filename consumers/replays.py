@@ -4,7 +4,6 @@ Nothing here judges: whoever asks hands in what was judged. What was stored is r
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from consumers.rewarder import declaration
 from ledger.digests import blob_digest
 from ledger.errors import UserError
 from ledger.events import Event, ReplayCompleted
+from ledger.outputs import finite
 from ledger.questions import Questions
 from ledger.store.opened import Ledger
 from ledger.streams.producer import Producer
@@ -100,16 +100,7 @@ def draft(ledger: Ledger, answered: Answered, label: Label, *, against: Row | No
 
 
 def _table(answered: Answered) -> dict[str, Any]:
-    estimates = [_finite(one) for one in answered.estimates]
-    return {"k": answered.k, "estimates": estimates, "warnings": list(answered.warnings)}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return {"k": answered.k, "estimates": finite(list(answered.estimates)), "warnings": list(answered.warnings)}
 
 
 def _verdicts_blob(verdicts: Sequence[Verdicts]) -> bytes:

@@ -4,11 +4,9 @@ Every output names the cut it was computed at. Text from programs and packages i
 """
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
@@ -17,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ledger.errors import io_fault
+from ledger.outputs import finite
+from ledger.outputs import write_whole as write_whole
 
 ledger_option = click.option(
     "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"
@@ -34,33 +33,13 @@ campaign_option = click.option("--campaign", default=None, metavar="ID", help="[
 
 def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on stdout, keys in the given order."""
-    plain = _finite(value)
-    words = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    told = finite(value)
+    words = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False, default=str)
     try:
         words.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # half a character, from a hostile record, or a terminal that lacks one: JSON's escape
-        words = json.dumps(plain, indent=2, allow_nan=False, default=str)
+        words = json.dumps(told, indent=2, allow_nan=False, default=str)
     click.echo(words)
-
-
-def _finite(value: Any) -> Any:
-    """The value with null for numbers that JSON does not know: nan and the infinities."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file that is either whole or not there; UserError or DiskFull in one line."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise io_fault(error, f"cannot write {path}") from error
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", cut: str = "") -> None:

@@ -7,10 +7,8 @@ taken whole, as digests cover whole frames; they are proven on the way.
 import hashlib
 import io
 import json
-import math
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -23,9 +21,9 @@ from sqlalchemy import Connection
 from consumers.exports.chain import digests, head_at, partitions
 from consumers.exports.gathered import Gathered, estimate_rows
 from consumers.exports.tables import verdict_table
-from ledger.errors import io_fault
 from ledger.events import EVENTS
 from ledger.frames import Frame
+from ledger.outputs import finite, whole
 from ledger.proof.extract import Places, frames_at
 from ledger.questions import Questions
 from ledger.store.engine import reading
@@ -73,7 +71,7 @@ def write_bundle(
 
     Fault when a frame is missing or altered; UserError when the file cannot be written, and nothing is left then.
     """
-    with _whole(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+    with whole(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         named: dict[str, str] = {}
         counts = [0, 0]
         for name, data in _parts(questions, answers, counts, told):
@@ -83,19 +81,6 @@ def write_bundle(
         _put(archive, "bundle.json", about)
     size = path.stat().st_size
     return Bundled(counts[0], counts[1], len(answers), size, hashlib.sha256(about).hexdigest())
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A hidden file beside the place, renamed at the end; removed after a failure."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        yield part
-        part.replace(path)
-    except OSError as error:
-        raise io_fault(error, f"cannot write {path}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -117,7 +102,7 @@ def _parts(
             yield f"chains/{stream}.{partition}.txt", "".join(f"{digest}\n" for digest in chain).encode()
         places = _places(questions, answers)
         total = sum(map(len, places.values()))
-        yield from _events(connection, questions, places, counts, lambda done: told(done, total))
+        yield from _events(connection, questions, places=places, counts=counts, told=lambda done: told(done, total))
 
 
 def _code() -> Iterator[tuple[str, bytes]]:
@@ -130,7 +115,6 @@ def _code() -> Iterator[tuple[str, bytes]]:
 
 
 def _table(answer: Gathered) -> dict[str, Any]:
-    rows = [_known(row) for row in estimate_rows(answer)]
     calibration = answer.calibration.calibration_id if answer.calibration else None
     criterion = answer.asked.criterion
     return {
@@ -139,13 +123,8 @@ def _table(answer: Gathered) -> dict[str, Any]:
         "canonical": criterion.canonical().decode(),
         "calibration": calibration,
         "k": 1,
-        "estimates": rows,
+        "estimates": finite(estimate_rows(answer)),
     }
-
-
-def _known(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with null for what is not a number: nothing stayed to be estimated."""
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
 
 
 def _verdicts(answer: Gathered) -> pa.Table:
@@ -190,6 +169,7 @@ _FRAME = (
 def _events(
     connection: Connection,
     questions: Questions,
+    *,
     places: Places,
     counts: list[int],
     told: Callable[[int], None],

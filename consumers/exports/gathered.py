@@ -118,10 +118,13 @@ def samples(gathered: Gathered, questions: Questions, maker: str) -> Iterator[tu
     """Each problem with the candidates of one maker, in the order of their ids; Fault when a source is missing."""
     for m, v in zip(gathered.measured, gathered.verdicts, strict=True):
         rows = [row for row, who in enumerate(m.makers) if who == maker and m.candidate[row]]
-        yield m.problem, [_sample(gathered, questions, m, v, row) for row in rows]
+        yield m.problem, [_sample(gathered, questions, measured=m, judged=v, row=row) for row in rows]
 
 
-def _sample(gathered: Gathered, questions: Questions, m: ProblemMeasurements, v: Verdicts, row: int) -> Sample:
+def _sample(
+    gathered: Gathered, questions: Questions, *, measured: ProblemMeasurements, judged: Verdicts, row: int
+) -> Sample:
+    m, v = measured, judged
     program = m.programs[row]
     source = source_of(questions, gathered.programs[program]["source_blob"]) or ""
     return Sample(m.problem, program, row, source, Status(int(v.status[row])), v, m)

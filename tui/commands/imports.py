@@ -107,7 +107,7 @@ command.add_command(import_packages, "icpc")
 
 @command.command("code-contests")
 @shared()
-def code_contests(files: tuple[str, ...], source: str, license_: str, ledger: str | None, as_json: bool) -> None:
+def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, license_: str, as_json: bool) -> None:
     """Import problems, tests and Python 3 programs of Code Contests (Parquet or JSON Lines), to be run here.
 
     \b

@@ -1,0 +1,41 @@
+"""Files that are whole or not there, and values that JSON can hold."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from ledger.errors import UserError
+from ledger.outputs import finite, whole, write_whole
+
+
+def half_way(path: Path) -> None:
+    """A writer that fails."""
+    with whole(path) as part:
+        part.write_bytes(b"ne")
+        raise RuntimeError
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    """A failure half-way leaves what was there before, and no part of the new one."""
+    write_whole(tmp_path / "a", b"old")
+    with pytest.raises(RuntimeError):
+        half_way(tmp_path / "a")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
+    write_whole(tmp_path / "a", b"new")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"new"}
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    """A folder that is not there, and a folder where a file should be."""
+    for path in (tmp_path / "absent" / "a", tmp_path):
+        with pytest.raises(UserError, match="cannot write") as told:
+            write_whole(path, b"")
+        assert len(str(told.value).splitlines()) == 1
+    assert not (tmp_path / "absent").exists()
+
+
+def test_what_is_no_number_becomes_null() -> None:
+    """At any depth; whole numbers, words and truth stay, tuples become lists."""
+    value = {"a": [math.nan, 1.5, (math.inf, 1)], "b": {"c": -math.inf}, "d": "nan", "e": True, "f": None}
+    assert finite(value) == {"a": [None, 1.5, [None, 1]], "b": {"c": None}, "d": "nan", "e": True, "f": None}
