@@ -3,54 +3,23 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.errors import LapError, UserError
-from tui.criteria import criterion_options, read_criterion
-from tui.output import (
-    at_option,
-    campaign_option,
-    from_option,
-    json_option,
-    ledger_option,
-    print_json,
-    progress,
-    say,
-    write_whole,
-)
+from ledger.errors import UserError
+from ledger.outputs import write_whole
+from tui.bundles import bundle, check
+from tui.exporting import FILE, FOLDER, asked_of, question_options
+from tui.output import print_json, progress, say
 from tui.session import asking
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
     from consumers.exports.folders import Writer
-    from consumers.exports.gathered import Asked, Gathered, Sample
+    from consumers.exports.gathered import Gathered, Sample
     from ledger.questions import Questions
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-FILE = click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
-FOLDER = click.argument("path", type=click.Path(path_type=Path), metavar="DIR")
-
-
-def question_options(function: F) -> F:
-    """Adds what every export asks: criterion, tau, calibration, campaign, ledger, cut and --json."""
-    options = (
-        criterion_options,
-        click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]"),
-        from_option,
-        campaign_option,
-        ledger_option,
-        at_option,
-        json_option,
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
 
 maker_option = click.option(
     "--maker", default=None, metavar="NAME", help="Whose programs.  [default: the only one that is not human]"
@@ -157,93 +126,15 @@ def inspect(path: Path, maker: str | None, **flags: Any) -> None:
         _write(path, log, gathered, flags)
 
 
-@command.command()
-@FILE
-@question_options
-def bundle(path: Path, **flags: Any) -> None:
-    """Write facts, fits, verdicts, criteria and the chain, with what verifies and replays them, as one file.
-
-    The bundle answers the criterion asked and every criterion that the ledger holds. Python runs it, with pyarrow and
-    numpy and without a ledger. Its digest and `lap verify --head` are what to write down elsewhere.
-
-    \b
-    Example:
-      lap export bundle campaign.zip --criterion top-30
-      python campaign.zip
-      python campaign.zip --tau 50 --json
-    """
-    from consumers.exports.bundle import write_bundle
-    from consumers.exports.gathered import gather
-
-    asked = _asked(flags)
-    with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
-        answers = [gather(questions, asked), *_declared(questions, asked)]
-        with progress("bundling frames", 0) as bar:
-
-            def told(done: int, total: int) -> None:
-                bar.update(bar.task_ids[0], completed=done, total=total)
-
-            done = write_bundle(path, questions, answers, told)
-        found = {"cut": str(questions.cut), "path": path.name, **asdict(done)}
-    if flags["as_json"]:
-        print_json(found)
-    else:
-        click.echo(f"bundle {done.digest}")
-        click.echo(f"cut {found['cut']}")
-    say(f"{path}: {done.tables} tables, {done.frames} frames with {done.events} events, {done.bytes} bytes")
-
-
-@command.command()
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@click.option("--head", default=None, metavar="HEAD", help="A head that you kept: `lap verify --head` printed it.")
-@json_option
-def check(path: Path, head: str | None, as_json: bool) -> None:
-    """Prove a bundle and replay its tables with the code of this release, not with what came in the bundle.
-
-    Exit code 1 when anything differs.
-
-    \b
-    Example:
-      lap export check campaign.zip --head "$(cat head.txt)"
-    """
-    from consumers.exports.portable.cli import main
-
-    words = [*(["--head", head] if head else []), *(["--json"] if as_json else [])]
-    code = main(words, str(path))
-    if code:
-        raise click.exceptions.Exit(code)
-
-
-def _declared(questions: "Questions", asked: "Asked") -> "Iterator[Gathered]":
-    """The answers to every criterion in the ledger but the one asked; told where one cannot be answered."""
-    from consumers.exports.gathered import Asked, gather
-    from replay.criteria import Criterion
-    from replay.errors import ReplayError
-
-    seen = {asked.criterion.hash}
-    for row in questions.rows("SELECT * FROM criterion ORDER BY name, criterion_hash"):
-        try:
-            criterion = Criterion.from_mapping(json.loads(row["canonical"]))
-            if criterion.hash not in seen:
-                seen.add(criterion.hash)
-                yield gather(questions, Asked(row["name"], criterion, asked.campaign, asked.source))
-        except (LapError, ReplayError) as why:
-            say(f"criterion {row['name']} is left out: {why}")
-
-
-def _asked(flags: Mapping[str, Any]) -> "Asked":
-    from consumers.exports.gathered import Asked
-
-    plain = ("word", "source", "campaign", "ledger", "at", "as_json")
-    name, criterion = read_criterion(flags["word"], {key: value for key, value in flags.items() if key not in plain})
-    return Asked(name, criterion, flags["campaign"], flags["source"])
+command.add_command(bundle)
+command.add_command(check)
 
 
 @contextmanager
 def _gathered(flags: Mapping[str, Any]) -> "Iterator[tuple[Questions, Gathered]]":
     from consumers.exports.gathered import gather
 
-    asked = _asked(flags)
+    asked = asked_of(flags)
     with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
         yield questions, gather(questions, asked)
 

@@ -3,6 +3,8 @@
 Facts only: which attempt counts is decided here as the ledger decides it, and nothing is judged.
 """
 
+import copy
+import hashlib
 import json
 import zipfile
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -39,13 +41,38 @@ class Problem:
     runs: Sequence[Sequence[Run | None]]  # [P][T]
 
 
+def counts_of(cut: str) -> dict[tuple[str, int], int]:
+    """Stream and partition -> how many frames a cut has of it; a partition that it does not name has none."""
+    parts = (part.partition("=") for part in cut.split(","))
+    return {(stream, place): int(n) for stream, _, numbers in parts for place, n in enumerate(numbers.split("."))}
+
+
 class Bundle:
-    """An opened bundle."""
+    """An opened bundle, at its own cut or at an earlier one."""
 
     def __init__(self, path: str) -> None:
         self.zip = zipfile.ZipFile(path)
         self.about: dict[str, Any] = json.loads(self.zip.read("bundle.json"))
         self.frames = self.table("frames.parquet")
+        self._until: np.ndarray[Any, np.dtype[np.bool_]] | None = None  # which frames are seen; None: all
+
+    def at(self, cut: str) -> "Bundle":
+        """The same bundle as the ledger was at an earlier cut."""
+        earlier, counts = copy.copy(self), counts_of(cut)
+        places = zip(*(self.frames[name].to_pylist() for name in ("stream", "partition", "admission")), strict=True)
+        seen = [admission <= counts.get((stream, partition), 0) for stream, partition, admission in places]
+        earlier._until = np.array(seen, dtype=np.bool_)
+        return earlier
+
+    def blob(self, digest: str) -> bytes | None:
+        """A text by its SHA-256; None where the bundle does not hold it. ValueError when it is another."""
+        try:
+            data = self.zip.read(f"blobs/{digest}")
+        except KeyError:
+            return None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ValueError(f"blobs/{digest}: its bytes are not those that its name says")
+        return data
 
     def table(self, name: str) -> pa.Table:
         """A Parquet file of the bundle; KeyError when it is not there."""
@@ -60,13 +87,14 @@ class Bundle:
         return sorted(name for name in self.zip.namelist() if name.startswith("events/"))
 
     def events(self, kind: str, columns: Sequence[str]) -> pa.Table:
-        """All events of a type in the order of admission, of whatever version, with `_place`, their order."""
+        """All events of a type in the order of admission, of whatever version; null in columns that a version lacks."""
         names = [name for name in self.kinds() if name.split("/")[1].rsplit(".v", 1)[0] == kind]
-        tables = [self.table(name).select([*columns, "_frame", "_row"]) for name in names]
+        tables = [_of_columns(self.table(name), [*columns, "_frame", "_row"]) for name in names]
         if not tables:
             return pa.table({name: pa.array([], pa.string()) for name in columns})
-        table = pa.concat_tables(tables)
-        frames = self.frames
+        table, frames = pa.concat_tables(tables, promote_options="default"), self.frames
+        if self._until is not None:
+            table = table.filter(pa.array(self._until[table["_frame"].to_numpy()]))
         keys = [
             frames[name].to_numpy(zero_copy_only=False)[table["_frame"].to_numpy()]
             for name in ("partition", "admission")
@@ -79,6 +107,13 @@ class Bundle:
         for row in self.events(kind, columns).to_pylist():
             found.setdefault(row[key], row)
         return found
+
+
+def _of_columns(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    missing = [name for name in columns if name not in table.column_names]
+    for name in missing:
+        table = table.append_column(name, pa.nulls(len(table)))
+    return table.select(columns)
 
 
 TESTS = ("problem_id", "test_id", "ordinal", "original", "correctness", "optimization", "input_chars", "output_chars")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from consumers.exports.portable.facts import Bundle
+from consumers.exports.portable.facts import Bundle, counts_of
 from ledger.proof.bundle_verifier import frame_digest, place_of, plain, rows_bytes, sha
 
 ALONE = "bundle.json"
@@ -26,6 +26,13 @@ def check_parts(bundle: Bundle) -> Iterator[str]:
     for name in sorted({*told} & names):
         if hashlib.sha256(bundle.zip.read(name)).hexdigest() != told[name]:
             yield f"{name}: its bytes are not those that bundle.json names"
+
+
+def check_blobs(bundle: Bundle) -> Iterator[str]:
+    """Every text has the bytes that its name says; events name texts by their SHA-256."""
+    for name in bundle.zip.namelist():
+        if name.startswith("blobs/") and f"blobs/{hashlib.sha256(bundle.zip.read(name)).hexdigest()}" != name:
+            yield f"{name}: its bytes are not those that its name says"
 
 
 def check_frames(bundle: Bundle) -> Iterator[str]:
@@ -75,9 +82,7 @@ def check_head(bundle: Bundle, word: str) -> Iterator[str]:
     """The head follows from the chains at its cut, with some length of the chain of manifests."""
     head, _, cut = word.partition("@")
     chains = chains_of(bundle)
-    counts = dict.fromkeys(chains, 0)
-    for stream, _, numbers in (part.partition("=") for part in cut.split(",")):
-        counts |= {(stream, partition): int(n) for partition, n in enumerate(numbers.split("."))}
+    counts = dict.fromkeys(chains, 0) | counts_of(cut)
     words: list[object] = []
     for place, count in sorted(counts.items()):
         running = sha("head", bundle.about["ledger"], *place)
