@@ -36,6 +36,7 @@ from replay.estimates import (
     speeds,
     win_rate,
 )
+from tui.measured import of_makers
 from tui.output import progress
 from tui.sides import Side, Sides
 
@@ -226,7 +227,7 @@ def _warnings(sides: Sides, asked: Asked, comparisons: int) -> tuple[str, ...]:
         sizes = _pool_sizes(side)
         found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
         fit = None if sides.calibration is None else sides.calibration.fit
-        found += cautions(judged.measured, {side.word: judged.criterion}, fit)
+        found += cautions(of_makers(judged.measured, side.runs), {side.word: judged.criterion}, fit)
     if not sides.one_campaign:
         found.append("win rates are left out: durations of programs are never mapped from one campaign into another")
     return tuple(dict.fromkeys(one for one in found if one))

@@ -1,13 +1,14 @@
 """What the commands that ask many questions share: their options, one campaign read once, and its criteria."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from ledger.errors import UserError
 from replay.cautions import cautions
@@ -109,9 +110,17 @@ class Measured:
         count = len(self.problems)
         return f"campaign {self.campaign}: {count} {'problem' if count == 1 else 'problems'}"
 
-    def warnings(self, criteria: Mapping[str, Criterion]) -> tuple[str, ...]:
-        """What to be wary of under some criteria, by name: see `cautions`."""
-        return cautions(self.problems, criteria, self.fit)
+    def warnings(self, criteria: Mapping[str, Criterion], makers: Collection[str] | None = None) -> tuple[str, ...]:
+        """What to be wary of under some criteria, by name, in the programs of some makers or of all: see `cautions`."""
+        return cautions(of_makers(self.problems, makers), criteria, self.fit)
+
+
+def of_makers(problems: Sequence[ProblemMeasurements], makers: Collection[str] | None) -> Sequence[ProblemMeasurements]:
+    """The measurements with the programs of these makers alone as candidates."""
+    if makers is None:
+        return problems
+    named = [np.array([by in makers for by in m.makers], dtype=np.bool_) for m in problems]
+    return [replace(m, candidate=m.candidate & mine) for m, mine in zip(problems, named, strict=True)]
 
 
 def measured(questions: "Questions", campaign: str | None, criterion: Criterion, source: str | None = None) -> Measured:

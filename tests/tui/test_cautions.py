@@ -4,6 +4,7 @@ On stderr beside a table, in the list `warnings` of JSON.
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,13 @@ OUTSIDE = (
 
 @pytest.fixture(scope="module")
 def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which one program of three problems was killed at 10 s, and criteria that ask for 20 s and for 2."""
+    """A folder in which a program of run-3k was killed at 10 s on three problems; criteria that ask for 20 s and 2."""
     home = tmp_path_factory.mktemp("capped")
-    make_many(home / ".lap", killed=True)
+
+    def named(fact):
+        return replace(fact, maker="run-3k") if getattr(fact, "maker", None) == "base" else fact
+
+    make_many(home / ".lap", killed=True, change=named)
     (home / "late.toml").write_text("timeout_ms = 20000\n")
     (home / "soon.toml").write_text("timeout_ms = 2000\n")
     return home
@@ -75,13 +80,13 @@ LATE = ("--criterion", "late.toml")
     ("words", "expected"),
     [
         (("replay", *LATE), THREE),
-        (("compare", "base", "run-1k", *LATE), THREE),
+        (("compare", "run-3k", "run-1k", *LATE), THREE),
         (("sweep", "--tau", "50", *LATE), THREE),
         (("sweep", "--tau", "50", *LATE, "--timeout", "none,1s"), THREE),
-        (("robustness", "--baseline", "base", "--alpha", "1", "--beta", "0", *LATE), THREE),
+        (("robustness", "--baseline", "run-3k", "--alpha", "1", "--beta", "0", *LATE), THREE),
         (("curve", "--checkpoint", "run-{step}", "--tiers", "none", *LATE), THREE),
         (("matrix", "--criterion", "late.toml", "--criterion", "rlvr"), f"late: {THREE}"),
-        (("simulate", "--criterion", "late.toml"), THREE),
+        (("simulate", "--criterion", "late.toml", "--maker", "run-3k"), THREE),
         (("diff", "--criterion-a", "late.toml", "--criterion-b", "correct"), THREE),
         (("why", BASE, *LATE), ONE),
     ],
@@ -94,6 +99,22 @@ def test_a_limit_beyond_what_was_run_is_said(capped: Path, words: tuple[str, ...
     assert expected in kept
     soon = tuple(word.replace("late.toml", "soon.toml") for word in words)
     assert not [line for found in told(soon, capped) for line in found if "executed" in line]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "run-1k", "run-2k", *LATE),
+        ("robustness", "--baseline", "run-1k", "--run", "run-2k", "--alpha", "1", "--beta", "0", *LATE),
+        ("matrix", "--run", "run-1k", "--criterion", "late.toml"),
+        ("simulate", "--criterion", "late.toml"),
+        ("why", f"{BASE[:-1]}1", *LATE),
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_others_ran_into_is_not_said(capped: Path, words: tuple[str, ...]) -> None:
+    """Nobody who is asked about was killed: what happened to a program of run-3k is no matter of theirs."""
+    assert not [line for found in told(words, capped) for line in found if "executed" in line]
 
 
 def test_a_reward_says_it_too(capped: Path, tmp_path: Path) -> None:

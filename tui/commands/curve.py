@@ -80,7 +80,7 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
     points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed)
     if study.paths:
         _save(study.paths, found, (name, criterion), points, followed)
-    warnings = found.warnings({name: criterion})
+    warnings = found.warnings({name: criterion}, {step.maker for step in steps})
     if study.as_json:
         told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
         print_json({**about(found, name, criterion), **told})

@@ -58,12 +58,14 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
     with progress("matrix", len(found.problems)) as bar:
         weighed = matrix(found.problems, criteria, chosen, lambda done: bar.advance(bar.task_ids[0], done))
     figures = family_figures(weighed)
+    warnings = found.warnings(criteria, {maker for own in chosen.values() for maker in own})
     if study.paths:
         _save(study.paths, found, criteria, weighed, figures)
     if study.as_json:
-        print_json(_as_json(found, criteria, weighed, figures))
+        print_json({**_as_json(found, criteria, weighed, figures), "warnings": warnings})
     else:
         _show(found, criteria, weighed, figures)
+        tell(warnings)
 
 
 def _cells(criteria: Mapping[str, Criterion], weighed: "Matrix") -> list[dict[str, Any]]:
@@ -119,7 +121,6 @@ def _as_json(
         "campaign": found.campaign,
         "runs": list(weighed.runs),
         "criteria": list(weighed.criteria),
-        "warnings": found.warnings(criteria),
         "cells": _cells(criteria, weighed),
         "spearman": weighed.correlations.tolist(),
         "families": _families(figures),
@@ -153,7 +154,6 @@ def _show(
         print_table(("", *numbers), numbered, title="Spearman between criteria over the runs")
     _show_families(found, figures)
     click.echo(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
-    tell(found.warnings(criteria))
 
 
 def _show_cells(found: Measured, weighed: "Matrix") -> None:

@@ -74,7 +74,7 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
     series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.maker in shown]
     if study.paths:
         _save(study.paths, found, (name, criterion), series, baseline)
-    warnings = found.warnings({name: criterion})
+    warnings = found.warnings({name: criterion}, shown)
     if study.as_json:
         told = {"baseline": baseline, "seed": seed, "warnings": warnings, "points": _rows(series)}
         print_json({**about(found, name, criterion), **told})

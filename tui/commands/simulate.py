@@ -72,10 +72,12 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
     agreed = _agreement(simulations, results)
     if study.paths:
         _save(study.paths, found, criteria, simulations, seed)
+    warnings = found.warnings(criteria, {maker})
     if study.as_json:
-        print_json(_as_json(found, criteria, simulations, agreed, seed))
+        print_json({**_as_json(found, criteria, simulations, agreed, seed), "warnings": warnings})
     else:
         _show(found, criteria, simulations, agreed, seed)
+        tell(warnings)
 
 
 def _simulate(found: Measured, criteria: Mapping[str, Criterion], *, seed: int, maker: str) -> "list[Simulation]":
@@ -129,7 +131,6 @@ def _as_json(
         "cut": found.cut,
         "campaign": found.campaign,
         "seed": seed,
-        "warnings": found.warnings(criteria),
         "simulations": [
             {**_row(one, criteria[one.name]), "u": one.u.tolist(), "f": one.f.tolist()} for one in simulations
         ],
@@ -170,7 +171,6 @@ def _show(
         print_table(("figure", "criteria", "Spearman with training", "p"), shown)
     click.echo(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
     _tell(simulations)
-    tell(found.warnings(criteria))
 
 
 def _figures(one: "Simulation") -> list[object]:
