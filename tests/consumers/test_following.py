@@ -264,6 +264,28 @@ def test_a_rewarder_waits_visibly_and_goes_on_when_facts_come(both: Ledger, stre
     assert [row["told"] for row in stored(both)] == [1] * REWARDS
 
 
+def test_a_rewarder_says_once_that_a_limit_was_never_run(both: Ledger, stream: Stream, desk: Desk) -> None:
+    """One program was killed at 2 s and 20 s are asked for: a line in the log, and none again while nothing changes."""
+    killed = {"x": (Cell(), Cell("time_limit", (2000.0,)), Cell(ms=(25.0,)))}
+    cells = {problem: {**own, **(killed if problem == "alpha" else {})} for problem, own in CAMPAIGN.cells.items()}
+    append(stream, "facts", all_facts(replace(CAMPAIGN, cells=cells)))
+    drain(both, stream)
+    producer = Producer(stream, "epoch-a", "test", "0")
+    order = RewardOrder(replace(CRITERION, timeout_ms=20_000), "late")
+    follower = RewardFollower(both, producer, order, desk.edge("a"))
+    follower.step(ALL)
+    drain(both, stream)
+    append(stream, "more", [event for events in attempts(CAMPAIGN) for event in events])
+    drain(both, stream)
+    follower.step(ALL)
+    (line,) = desk.told("be wary")
+    assert (line["level"], line["warning"]) == (
+        "warning",
+        "the limit asked for is above what was executed (2000 ms): 1 runs of 1 candidates were killed before it, and"
+        " only running them again with the longer limit can decide them",
+    )
+
+
 def test_a_rewarder_looks_only_when_something_changed_for_it(both: Ledger, stream: Stream, desk: Desk) -> None:
     """Facts of a partition of others do not wake it; without a partition it does nothing at all."""
     append(stream, "facts", all_facts(CAMPAIGN))
