@@ -127,7 +127,7 @@ def test_a_shared_run_is_traced_explained_and_proven(scored: list[float | None],
     assert bundle_verifier.main([str(tmp_path / "reward.zip")]) == 0
     well("export", "bundle", tmp_path / "all.zip", "--ledger", ledger, "--criterion", "rlvr-added-tests")
     alone = subprocess.run([sys.executable, tmp_path / "all.zip"], capture_output=True, text=True, check=False)
-    assert (alone.returncode, alone.stderr) == (0, "")
+    assert (alone.returncode, alone.stderr, "not replayed" in alone.stdout) == (0, "", False)
 
 
 def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
