@@ -1,14 +1,17 @@
 """LiveCodeBench's `*_eval_all.json`: one row a problem, with every sample of one model and whether it was right.
 
 `graded_list` holds true and false as LiveCodeBench writes them, and null where the verdict is undecided: a reader that
-adds the list up then stops, where a false would quietly count as a wrong program.
+adds the list up then stops, where a false would quietly count as a wrong program. A question that came from such a file
+leaves with the file's own words for it: id, platform, contest, date and starter code.
 """
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from consumers.exports.gathered import Gathered, Sample
+from ledger.questions import Questions
 from replay.estimators import ABSENT, one_value
 from replay.judging.gates import Status
 from replay.measurements import Outcome
@@ -21,33 +24,59 @@ CODES: dict[Outcome, bool | int | None] = {
     Outcome.RUN_TIME_ERROR: -4,
     Outcome.MEMORY_LIMIT: -4,
     Outcome.OUTPUT_LIMIT: -4,
+    Outcome.FAILED: False,
 }
-"""LiveCodeBench's code of each test: true passed, -2 wrong answer, -3 time, -4 error; null where nothing was run."""
+"""LiveCodeBench's code of each test: true passed, -2 wrong answer, -3 time, -4 error, false where nobody says how it
+failed; null where nothing was run."""
 MESSAGES = {-2: "Wrong Answer", -3: "Time Limit Exceeded", -4: "Runtime Error"}
 GRADED = {Status.PASS: True, Status.FAIL: False, Status.UNDECIDED: None}
 
 
+def contests(questions: Questions, campaign: str) -> dict[str, Mapping[str, str]]:
+    """Problem id -> what the file that a campaign was imported from says of the question, by LiveCodeBench's own keys.
+
+    Empty for a campaign of another origin.
+    """
+    rows = questions.rows("SELECT said FROM imported WHERE format = 'livecodebench' AND campaign_id = $id", id=campaign)
+    return {problem: told for row in rows for problem, told in json.loads(row["said"]).get("questions", {}).items()}
+
+
 def livecodebench(
-    gathered: Gathered, by_problem: Sequence[tuple[str, list[Sample]]], statements: dict[str, str]
+    gathered: Gathered,
+    by_problem: Sequence[tuple[str, list[Sample]]],
+    *,
+    statements: Mapping[str, str],
+    told: Mapping[str, Mapping[str, str]],
 ) -> list[dict[str, Any]]:
     """The rows of the file, problems in the order of their ids; `pass@1` is null while a sample is undecided.
 
-    What a ledger does not know (platform, contest, date, starter code) is empty or null.
+    `told` is what `contests` found. Else a question's id is its problem's slug, or its id where two problems share one;
+    what a ledger does not know (contest, date, starter code) is empty or null.
     """
-    return [_row(gathered, problem, samples, statements.get(problem, "")) for problem, samples in by_problem if samples]
+    shown = [(problem, samples) for problem, samples in by_problem if samples]
+    slugs = Counter(gathered.problems[problem]["slug"] for problem, _ in shown)
+    rows = []
+    for problem, samples in shown:
+        stored = gathered.problems[problem]
+        name = stored["slug"] if slugs[stored["slug"]] == 1 else problem
+        question = {"question_id": name, "platform": stored["source"], **told.get(problem, {})}
+        rows.append(_row(gathered, samples, question=question, statement=statements.get(problem, "")))
+    return rows
 
 
-def _row(gathered: Gathered, problem: str, samples: Sequence[Sample], statement: str) -> dict[str, Any]:
-    stored = gathered.problems[problem]
+def _row(
+    gathered: Gathered, samples: Sequence[Sample], *, question: Mapping[str, str], statement: str
+) -> dict[str, Any]:
+    stored = gathered.problems[samples[0].problem]
     graded = [GRADED[sample.status] for sample in samples]
     return {
         "question_title": stored["name"],
         "question_content": statement,
-        "platform": stored["source"],
-        "question_id": problem,
-        "contest_id": "",
-        "contest_date": None,
-        "starter_code": "",
+        "platform": question["platform"],
+        "question_id": question["question_id"],
+        "contest_id": question.get("contest_id", ""),
+        "contest_date": question.get("contest_date"),
+        "starter_code": question.get("starter_code", ""),
         "difficulty": stored["tier"] or "",
         "output_list": [f"```python\n{sample.source}\n```" for sample in samples],
         "code_list": [sample.source for sample in samples],
@@ -63,9 +92,9 @@ def _metadata(sample: Sample) -> str:
     codes = [CODES[Outcome(int(code))] for code in sample.measured.outcome[sample.row]]
     failure = next((code for code in codes if code is not None and code is not True), None)
     words: dict[str, Any] = {}
-    if failure is not None:
+    if failure:
         words |= {"error_code": failure, "error_message": MESSAGES[failure]}
-    elif (seconds := _seconds(sample)) is not None:
+    elif failure is None and (seconds := _seconds(sample)) is not None:
         words["execution time"] = seconds
     words |= {"results": codes, "program_id": sample.program, "reason": sample.judged.reason[sample.row]}
     return json.dumps(words, ensure_ascii=False)

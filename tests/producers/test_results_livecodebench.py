@@ -16,6 +16,9 @@ from ledger.errors import UserError
 from producers.results import livecodebench
 
 FILES = {"first": "o1-mini.2025-01-15_v5begin_90e7c3e.json", "second": "o1-mini.2025-01-17_a0c3146_final.json"}
+PAGE = (Path(__file__).parents[2] / "docs" / "importing.md").read_text()
+FLIPS = PAGE.partition("```sql\n")[2].partition("```")[0]
+"""The query of the page on importing."""
 OUTCOMES = {-2: "wrong_answer", -3: "time_limit", -4: "run_time_error", -5: "sandbox_fault"}
 
 
@@ -77,14 +80,19 @@ def test_the_flips_between_the_gradings_are_exactly_these(ledger: Path, gradings
         if one[q]["graded_list"] != other[q]["graded_list"]
     }
     assert {flip[0] for flip in due} == {"abc315_d", "abc364_a", "abc374_b", "arc185_e"}
-    query = """
-    WITH verdict AS (
-      SELECT e.campaign_id, b.slug, e.outcome = 'accepted' AS passed, p.source_blob FROM execution e
-      JOIN problem b USING (problem_id) JOIN program p ON p.program_id = e.program_id)
-    SELECT slug, a.passed, b.passed, a.source_blob = b.source_blob FROM verdict a JOIN verdict b USING (slug)
-    WHERE a.campaign_id = 'first' AND b.campaign_id = 'second' AND a.passed <> b.passed
-    """
-    assert {tuple(row) for row in sql(ledger, query)} == due
+    found = {(slug, a == "accepted", b == "accepted", same) for slug, _, a, b, same in sql(ledger, FLIPS)}
+    assert found == due
+
+
+@pytest.mark.parametrize("samples", [1, 2])
+def test_the_page_lists_what_differs_between_two_gradings(tmp_path: Path, samples: int) -> None:
+    """Of question 1 the last sample passes, then fails without a word; question 2 stays as it is."""
+    ledger, same = new_ledger(tmp_path), [True] * (samples - 1)
+    for campaign, last in (("first", True), ("second", False)):
+        rows = [question("1", *same, last, notes=[{}] * samples), question("2", True, False)]
+        path = write(tmp_path / f"{campaign}.json", rows)
+        imported(ledger, "livecodebench", path, "--model", "m", "--campaign", campaign)
+    assert sql(ledger, FLIPS) == [["1", f"m-{samples - 1}", "accepted", "failed", True]]
 
 
 @pytest.mark.realdata
@@ -151,6 +159,73 @@ def test_gradings_without_notes_are_read(tmp_path: Path) -> None:
     results = livecodebench.read(write(tmp_path / "m_eval_all.json", [old]))
     runs = [program.runs[0] for program in results.problems[0].programs]
     assert [(run.outcome, run.repetitions) for run in runs] == [("accepted", ()), ("failed", ())]
+
+
+def exported(ledger: Path, path: Path, campaign: str) -> list[dict[str, Any]]:
+    """What `lap export livecodebench` writes of a campaign under the criterion that counts every test, and no time."""
+    well("export", "livecodebench", path, "--criterion", "rlvr", "--campaign", campaign, "--ledger", ledger)
+    found: list[dict[str, Any]] = json.loads(path.read_text())
+    return found
+
+
+KEPT = ("question_id", "question_title", "question_content", "platform", "contest_id", "contest_date", "starter_code")
+KEPT = (*KEPT, "difficulty", "code_list")
+
+
+@pytest.mark.realdata
+def test_a_real_file_goes_round(ledger: Path, gradings: dict[str, Any], tmp_path: Path) -> None:
+    """Out, in again, and out: every question, program, grade and time; the runner's own failure alone is not graded."""
+    once = exported(ledger, tmp_path / "o1-mini_eval_all.json", "second")
+    assert len(once) == 880
+    for row in once:
+        due = gradings["second"][row["question_id"]]
+        assert {key: row[key] for key in KEPT} == {key: due[key] for key in KEPT}
+        note, was = json.loads(row["metadata"][0]), json.loads(due["metadata"][0])
+        faulty = was.get("error_code") == -5
+        assert row["graded_list"] == ([None] if faulty else due["graded_list"])
+        assert note.get("error_code") == (None if faulty else was.get("error_code"))
+        assert note.get("execution time") == pytest.approx(was.get("execution time"), abs=5e-10)
+    again = new_ledger(tmp_path)
+    words = ("--model", "o1-mini", "--campaign", "again")
+    (told,) = imported(again, "livecodebench", tmp_path / "o1-mini_eval_all.json", *words)
+    assert (told["problems"], told["executions"], told["figures"]["pass@1, %"]) == (880, 879, None)
+    rows = "SELECT p.program_id, e.outcome, t.wall_ns FROM program p JOIN execution e USING (program_id)"
+    rows += " LEFT JOIN timing t USING (attempt_id) WHERE e.campaign_id = '{}' AND e.accepted ORDER BY 1"
+    assert sql(again, rows.format("again")) == sql(ledger, rows.format("second"))
+    twice = exported(again, tmp_path / "twice.json", "again")
+    about = ("lapledger",)
+    assert [{k: v for k, v in row.items() if k not in about} for row in twice] == [
+        {k: v for k, v in row.items() if k not in about} for row in once
+    ]
+
+
+def test_a_small_file_goes_round(tmp_path: Path) -> None:
+    """With a failure that has no code, ids that are no words and share one slug, and no date: nothing is lost."""
+    ledger = new_ledger(tmp_path)
+    rows = [question("weekly 1/a", True, False, notes=[{"execution time": 0.5}, {}]), question("weekly 1-a", False)]
+    rows[1] |= {"contest_date": None, "contest_id": "", "starter_code": "class Solution:"}
+    first = write(tmp_path / "m_eval_all.json", rows)
+    imported(ledger, "livecodebench", first, "--campaign", "one")
+    once = {row["question_id"]: row for row in exported(ledger, tmp_path / "once.json", "one")}
+    for row in rows:
+        out = once[row["question_id"]]
+        assert {key: out[key] for key in (*KEPT, "graded_list")} == {key: row[key] for key in (*KEPT, "graded_list")}
+    notes = [json.loads(note) for note in once["weekly 1/a"]["metadata"]]
+    assert [note["results"] for note in notes] == [[True], [False]]
+    assert "error_code" not in notes[1]
+    imported(ledger, "livecodebench", tmp_path / "once.json", "--model", "m", "--campaign", "two")
+    outcomes = "SELECT program_id, outcome FROM execution WHERE campaign_id = '{}' ORDER BY 1"
+    assert sql(ledger, outcomes.format("one")) == sql(ledger, outcomes.format("two"))
+    assert {outcome for _, outcome in sql(ledger, outcomes.format("one"))} == {"accepted", "failed", "wrong_answer"}
+
+
+def test_an_ungraded_sample_has_no_run(tmp_path: Path) -> None:
+    """As our own export leaves it: a program without an outcome, and no pass@1 of ours."""
+    rows = [question("1", True, False) | {"graded_list": [True, None], "pass@1": None, "contest_date": None}]
+    results = livecodebench.read(write(tmp_path / "m_eval_all.json", rows))
+    assert [len(program.runs) for program in results.problems[0].programs] == [1, 0]
+    assert results.problems[0].origin == "atcoder contest abc301"
+    assert results.figures == {"samples": 2, "pass@1, %": None, "pass@1 as stored, %": None}
 
 
 def test_what_contradicts_itself_is_refused(tmp_path: Path) -> None:

@@ -98,11 +98,13 @@ def livecodebench(path: Path, maker: str | None, **flags: Any) -> None:
     Example:
       lap export livecodebench model_eval_all.json --maker model
     """
+    from consumers.exports.livecodebench import contests
     from consumers.exports.livecodebench import livecodebench as shape
 
     with _gathered(flags) as (questions, gathered):
         _, by_problem = _samples(gathered, questions, maker)
-        _write(path, shape(gathered, by_problem, _statements(gathered, questions)), gathered, flags)
+        statements, told = _statements(gathered, questions), contests(questions, gathered.snapshot.name)
+        _write(path, shape(gathered, by_problem, statements=statements, told=told), gathered, flags)
 
 
 @command.command()
