@@ -70,7 +70,7 @@ def write_bundle(
     contents = Contents.of(questions, answers)
     with whole(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         facts = Facts(part.parent)
-        named = {name: _put(archive, name, data) for name, data in _parts(questions, contents, facts, told)}
+        named = {name: _put(archive, name, data) for name, data in _parts(questions, contents, facts=facts, told=told)}
         about = _json(_about(questions, answers[0]) | {"parts": named})
         digest = _put(archive, "bundle.json", io.BytesIO(about))
     counts = (len(facts.frames), facts.events, len(answers), len(contents.replays))
@@ -90,7 +90,7 @@ def _put(archive: zipfile.ZipFile, name: str, data: IO[bytes]) -> str:
     return digest
 
 
-def _parts(questions: Questions, contents: Contents, facts: Facts, told: Told) -> Iterator[tuple[str, IO[bytes]]]:
+def _parts(questions: Questions, contents: Contents, *, facts: Facts, told: Told) -> Iterator[tuple[str, IO[bytes]]]:
     answers = contents.answers
     small = {"__main__.py": _MAIN.encode(), **_code(), "tables.json": _json([_table(answer) for answer in answers])}
     small["verdicts.parquet"] = parquet(pa.concat_tables([_verdicts(answer) for answer in answers]))
@@ -102,7 +102,7 @@ def _parts(questions: Questions, contents: Contents, facts: Facts, told: Told) -
             yield f"chains/{stream}.{partition}.txt", io.BytesIO("".join(f"{one}\n" for one in chain).encode())
         at = places(questions, contents)
         total = sum(map(len, at.values()))
-        yield from facts.take(questions, connection, at, lambda done: told(done, total))
+        yield from facts.take(questions, connection, at=at, told=lambda done: told(done, total))
 
 
 def _code() -> dict[str, bytes]:

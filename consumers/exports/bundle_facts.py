@@ -140,7 +140,7 @@ class Facts:
         return sum(frame["rows"] for frame in self.frames)
 
     def take(
-        self, questions: Questions, connection: Connection, at: Places, told: Callable[[int], None]
+        self, questions: Questions, connection: Connection, *, at: Places, told: Callable[[int], None]
     ) -> Iterator[tuple[str, IO[bytes]]]:
         """The Parquet files of frames and event types by their names, to be read from their beginnings.
 

@@ -71,7 +71,7 @@ def _check_replay(
         wrong += _wrong_said(_held(replayer, row), _now(judged))
     if row["flips_blob"] is not None:
         before = None if against is None else _held(replayer, against)
-        wrong += _wrong_flips(row, json.loads(_blob(replayer, row["flips_blob"])), before, _now(judged))
+        wrong += _wrong_flips(row, json.loads(_blob(replayer, row["flips_blob"])), before=before, now=_now(judged))
     report.table(f"{name}, k = {table['k']}", row["replay_id"], wrong)
 
 
@@ -104,7 +104,7 @@ def _wrong_said(held: Said, now: Said) -> Iterator[str]:
 
 
 def _wrong_flips(
-    row: Mapping[str, Any], told: Sequence[Mapping[str, Any]], before: Said | None, now: Said
+    row: Mapping[str, Any], told: Sequence[Mapping[str, Any]], *, before: Said | None, now: Said
 ) -> Iterator[str]:
     """What differs in the flips of a named replay against an earlier one."""
     if before is None:
