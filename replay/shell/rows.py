@@ -11,8 +11,8 @@ import pyarrow as pa
 from ledger.digests import sha256_words
 from ledger.store.columns import Wanted
 from replay.measurements import ProblemMeasurements
+from replay.shell.attempts import FINISHED, OUTCOMES, finished_of
 from replay.shell.members import Own
-from replay.shell.runs import FINISHED, OUTCOMES, finished_of
 from replay.shell.sharing import executed_rows
 from replay.shell.stored import CHUNK, Source
 

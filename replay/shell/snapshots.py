@@ -14,10 +14,11 @@ from ledger.store.reader import events
 from ledger.store.segments import PLACE
 from replay.calibration import Fit
 from replay.measurements import CLOCKS, ProblemMeasurements
+from replay.shell.attempts import FINISHED
 from replay.shell.lookups import Lookups
 from replay.shell.members import Campaign
 from replay.shell.rows import Rows
-from replay.shell.runs import FINISHED, measurements, timed
+from replay.shell.runs import measurements, timed
 from replay.shell.stored import Attempts, Source
 
 KERNEL = "1.3.0"
