@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ledger.errors import UserError
-from tui.output import say, write_whole
+from ledger.outputs import finite, write_whole
+from tui.output import say
 
 if TYPE_CHECKING:
     from replay.plots.figure import Kind
@@ -79,10 +80,6 @@ def _bytes(path: Path, rows: Rows, draw: "Callable[[Kind], bytes]", about: Mappi
     return _parquet(rows, about) if kind == "parquet" else draw("svg" if kind == "svg" else "png")
 
 
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _names(rows: Rows) -> list[str]:
     """The columns of all rows, in the order in which they come; a row leaves those empty that it lacks."""
     return list(dict.fromkeys(name for row in rows for name in row))
@@ -92,7 +89,7 @@ def _csv(rows: Rows) -> bytes:
     out = io.StringIO()
     writer = csv.DictWriter(out, _names(rows), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _known(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: finite(value) for name, value in row.items()} for row in rows)
     return out.getvalue().encode()
 
 
@@ -113,4 +110,4 @@ def _column(values: Sequence[Any]) -> Any:
     import pyarrow as pa
 
     kind = pa.float64() if any(isinstance(value, float) for value in values) else None
-    return pa.array([_known(value) for value in values], kind)
+    return pa.array([finite(value) for value in values], kind)

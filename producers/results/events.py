@@ -84,7 +84,17 @@ def closing_events(results: Results, campaign: str, provenance: Provenance) -> l
     ]
     runs = [run for *_, program in members for run in program.runs]
     faults = sum(run.outcome == FAULT for run in runs)
-    opened = CampaignOpenedV2(
+    opened = _opened(results, campaign, members, works=len(runs) - faults)
+    closed = CampaignClosed(campaign_id=campaign, accepted=len(runs) - faults, surplus=0, faults=faults, reason=CLOSED)
+    return [opened, closed, _told(results, campaign, provenance)]
+
+
+def _opened(
+    results: Results, campaign: str, members: Sequence[tuple[str, str, ResultProgram]], *, works: int
+) -> CampaignOpenedV2:
+    """The campaign of programs, each with its problem's id and its own."""
+    runs = [run for *_, program in members for run in program.runs if run.repetitions]
+    return CampaignOpenedV2(
         campaign_id=campaign,
         plan_digest=sha256_words("imported plan", results.format, results.file.digest),
         service=results.service,
@@ -97,14 +107,16 @@ def closing_events(results: Results, campaign: str, provenance: Provenance) -> l
         memory_bytes=None,
         output_bytes=None,
         process_limit=None,
-        repetitions=_common(sum(not one.warmup for one in run.repetitions) for run in runs if run.repetitions),
-        warmups=_common(sum(one.warmup for one in run.repetitions) for run in runs if run.repetitions),
-        works=len(runs) - faults,
+        repetitions=_common(sum(not one.warmup for one in run.repetitions) for run in runs),
+        warmups=_common(sum(one.warmup for one in run.repetitions) for run in runs),
+        works=works,
     )
-    closed = CampaignClosed(campaign_id=campaign, accepted=len(runs) - faults, surplus=0, faults=faults, reason=CLOSED)
-    told = imported(results.format, results.tool, results.file, provenance)
-    told = replace(
-        told,
+
+
+def _told(results: Results, campaign: str, provenance: Provenance) -> ResultsImported:
+    """Where a campaign comes from."""
+    return replace(
+        imported(results.format, results.tool, results.file, provenance),
         import_id=import_id(results.format, results.file.digest, campaign),
         tool_version=results.tool_version,
         campaign_id=campaign,
@@ -115,7 +127,6 @@ def closing_events(results: Results, campaign: str, provenance: Provenance) -> l
         said=json.dumps(results.said, sort_keys=True, allow_nan=False),
         importer=results.importer,
     )
-    return [opened, closed, told]
 
 
 def imported(form: str, tool: str, file: SourceFile, provenance: Provenance) -> ResultsImported:
