@@ -51,6 +51,11 @@ class How:
         if self.cluster and self.workers:
             raise UserError("--workers is for a cluster that is started here; leave it out beside --cluster")
 
+    def refuse_device(self, reason: str) -> None:
+        """Nothing; UserError with the reason where a device is asked for by a command that does not use one."""
+        if self.device:
+            raise UserError(f"--device {self.device}: {reason}; leave it out, or spread the problems with --engine ray")
+
 
 NUMPY = How()
 """Numpy in this process: what every command does that is not asked for more."""
@@ -110,12 +115,12 @@ def judged(
     UserError where a package that is asked for is not installed; ReplayError where there is no GPU or no cluster.
     """
     if how.device:
-        _needs("torch", f"--device {how.device}", "models")
+        needs("torch", f"--device {how.device}", "models")
         from replay.devices.batches import judge_on
 
         return judge_on(problems, criterion, how.device)
     if how.engine == "ray":
-        _needs("ray", "--engine ray", "ray")
+        needs("ray", "--engine ray", "ray")
         from replay.devices.spread import judge_by
 
         with connected(how):
@@ -127,7 +132,8 @@ def judged(
     return found
 
 
-def _needs(module: str, flag: str, extra: str) -> None:
+def needs(module: str, flag: str, extra: str) -> None:
+    """Nothing; UserError where a flag asks for a package that is not installed, with the extra that brings it."""
     if find_spec(module) is None:
         raise UserError(f"{flag} needs the package {module}: pip install 'lapledger[{extra}]'")
 

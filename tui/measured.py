@@ -15,6 +15,7 @@ from replay.cautions import cautions
 from replay.criteria import Criterion
 from replay.measurements import ProblemMeasurements
 from tui.criteria import read_criterion
+from tui.engines import NUMPY, How, engine_options
 from tui.output import at_option, campaign_option, from_option, json_option, ledger_option
 from tui.pictures import endings, out_option
 from tui.session import asking
@@ -37,6 +38,7 @@ class Study:
     at: str | None
     as_json: bool
     source: str | None = None
+    how: How = NUMPY
 
     @contextmanager
     def asking(self) -> "Iterator[Questions]":
@@ -49,10 +51,11 @@ class Study:
         return measured(questions, self.campaign, criterion, self.source)
 
 
-def study_options(*, calibrated: bool) -> Callable[[Command], Command]:
-    """Adds --out, --campaign, --ledger, --at and --json, and --from where a calibration may be asked for.
+def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command], Command]:
+    """Adds --out, --campaign, --ledger, --at, --json and who judges, and --from where a calibration may be asked for.
 
-    They reach the command together as `study`. What --out names is looked at before anything is read.
+    They reach the command together as `study`. What --out names is looked at before anything is read, and a device is
+    refused where the study counts in machine code.
     """
     options = [out_option, campaign_option, ledger_option, at_option, json_option]
     options = [from_option, *options] if calibrated else options
@@ -61,12 +64,14 @@ def study_options(*, calibrated: bool) -> Callable[[Command], Command]:
         @wraps(function)
         def asked(*args: Any, outs: tuple[str, ...], **rest: Any) -> Any:
             words = {name: rest.pop(name) for name in ("campaign", "ledger", "at", "as_json")}
-            source = rest.pop("source", None)
-            return function(*args, study=Study(tuple(endings(outs)), **words, source=source), **rest)
+            source, how = rest.pop("source", None), rest.pop("how")
+            if not device:
+                how.refuse_device("a grid of replays is counted in machine code or by numpy")
+            return function(*args, study=Study(tuple(endings(outs)), **words, source=source, how=how), **rest)
 
         for option in reversed(options):
             asked = option(asked)
-        return asked
+        return engine_options(asked)
 
     return decorate
 

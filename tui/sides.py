@@ -14,6 +14,7 @@ from replay.judging.gates import Verdicts, decide
 from replay.measurements import ProblemMeasurements
 from replay.shell import Calibration, Snapshot, load, prepared
 from replay.studies.makers import find_runs
+from tui.engines import NUMPY, How, judged
 from tui.output import progress
 
 if TYPE_CHECKING:
@@ -25,17 +26,20 @@ DECLARED = ("model", "data", "environment", "reward")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """One campaign weighed once under a criterion; another tau costs almost nothing."""
+    """One campaign judged under a criterion. Weighed once here, another tau costs almost nothing."""
 
     snapshot: Snapshot
     criterion: Criterion
     measured: Sequence[ProblemMeasurements]
-    weighed: Sequence[Weighed]
+    weighed: Sequence[Weighed]  # none where a device or a cluster judges: it is asked at every tau
     verdicts: Sequence[Verdicts]
+    how: How = NUMPY
 
     def at(self, tau: str) -> list[Verdicts]:
         """The verdicts at another tau."""
         other = replace(self.criterion, tau=tau)
+        if self.how != NUMPY:
+            return judged(self.measured, other, self.how)
         return [
             replace(v, status=combine(w.c, w.gate(other)), criterion=other.hash)
             for v, w in zip(self.verdicts, self.weighed, strict=True)
@@ -83,6 +87,7 @@ def find_sides(
     criterion: Criterion,
     *,
     source: str | None = None,
+    how: How = NUMPY,
 ) -> Sides:
     """Both sides judged. Within one campaign by one pool; of two campaigns each in its own, where a calibration allows.
 
@@ -93,15 +98,13 @@ def find_sides(
     first = load(questions, campaigns[0])
     if campaigns[1] in (None, first.name):
         calibration = find_calibration(questions, first.name, criterion, source=source)
-        judged = _judge(first, criterion, calibration)
-        sides = [Side(word, runs_of(questions, judged.makers, word), judged) for word in words]
+        one = _judge(first, (criterion, calibration), how)
+        sides = [Side(word, runs_of(questions, one.makers, word), one) for word in words]
         return Sides(sides[0], sides[1], calibration, _told(calibration, "stored references joined the pool"))
     second = load(questions, campaigns[1])
     into, calibration = _meeting(questions, (first.name, second.name), criterion)
-    plain = replace(criterion, calibration="none")
-    both = [
-        _judge(one, criterion, calibration) if one.name == into else _judge(one, plain, None) for one in (first, second)
-    ]
+    mapped, plain = (criterion, calibration), (replace(criterion, calibration="none"), None)
+    both = [_judge(one, mapped if one.name == into else plain, how) for one in (first, second)]
     sides = [Side(word, runs_of(questions, one.makers, word), one) for word, one in zip(words, both, strict=True)]
     return Sides(sides[0], sides[1], calibration, _told(calibration, "two campaigns meet"))
 
@@ -135,13 +138,16 @@ def _told(calibration: Calibration | None, what: str) -> str:
     return f"{what} through calibration {calibration.calibration_id[:12]} ({fit.kind}) from {calibration.stored.name}"
 
 
-def _judge(snapshot: Snapshot, criterion: Criterion, calibration: Calibration | None) -> Judged:
-    measured, weighed, verdicts = [], [], []
-    with progress(f"judging {snapshot.name}", len(snapshot.problems)) as bar:
-        for m in snapshot.problems:
-            measured.append(prepared(snapshot, m, criterion, calibration))
-            weighed.append(weigh_all(measured[-1], criterion))
-            verdicts.append(decide(measured[-1], criterion, weighed[-1]))
+def _judge(snapshot: Snapshot, asked: tuple[Criterion, Calibration | None], how: How) -> Judged:
+    criterion, calibration = asked
+    measured = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems]
+    if how != NUMPY:
+        return Judged(snapshot, criterion, measured, (), judged(measured, criterion, how), how)
+    weighed, verdicts = [], []
+    with progress(f"judging {snapshot.name}", len(measured)) as bar:
+        for m in measured:
+            weighed.append(weigh_all(m, criterion))
+            verdicts.append(decide(m, criterion, weighed[-1]))
             bar.advance(bar.task_ids[0])
     return Judged(snapshot, criterion, measured, weighed, verdicts)
 

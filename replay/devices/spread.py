@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib.metadata import version
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from replay.criteria import Criterion
-from replay.draws import generator
+from replay.devices.questions import Asked, one_by_one
 from replay.errors import ReplayError
 from replay.judging.gates import Looking, Verdicts, judge
 from replay.measurements import ProblemMeasurements
@@ -30,14 +30,6 @@ SHARES = 4
 """Shares of the problems that each process gets, one after the other: problems are of different sizes."""
 
 Found = TypeVar("Found")
-Found_co = TypeVar("Found_co", covariant=True)
-
-
-class Asked(Protocol[Found_co]):
-    """What is asked of one problem: plain data of a class that every process can import, such as `Judged`."""
-
-    def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> Found_co:
-        """The answer; it depends on the problem and on the random numbers alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ def spread(
     if engine not in ENGINES:
         raise ReplayError(f"engine {engine!r} is not known; use one of {', '.join(ENGINES)}")
     if engine == "local":
-        return _answers(problems, judge_one, seed)
+        return list(one_by_one(problems, judge_one, seed))
     if _ray().is_initialized():
         return _by_ray(problems, judge_one, workers, seed)
     with cluster(workers=workers):
@@ -167,11 +159,7 @@ def _share(problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], see
             f"a process of the Ray cluster has {PACKAGE} {version(PACKAGE)}, this one {release}: install the same"
             " release on every machine"
         )
-    return _answers(problems, judge_one, seed)
-
-
-def _answers(problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], seed: int) -> list[Found]:
-    return [judge_one(m, generator(seed, m.problem)) for m in problems]
+    return list(one_by_one(problems, judge_one, seed))
 
 
 def _line(error: object) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replay.criteria import Criterion
+from replay.devices.questions import Each, one_by_one
 from replay.estimates import (
     Interval,
     estimate_statuses,
@@ -22,10 +23,10 @@ from replay.estimates import (
     relative_gain,
 )
 from replay.judging.court import combine, weigh_all
-from replay.judging.gates import Status, one_campaign
+from replay.judging.gates import one_campaign
 from replay.measurements import Floats, Ints, ProblemMeasurements
+from replay.studies.counted import Counted, counts_of
 from replay.studies.makers import Checkpoint
-from replay.studies.matrix import statuses_of
 
 ALL = "all"
 """The name of all tiers together."""
@@ -87,14 +88,17 @@ def learning_curve(
     tiers: Mapping[str, str],
     rng: Callable[[], np.random.Generator],
     progress: Callable[[int], None] | None = None,
+    each: Each = one_by_one,
 ) -> list[CurvePoint]:
     """One point a checkpoint, tau and tier, on all problems first; a problem without a tier is in `all` alone.
 
     `rng` gives the random numbers from their start: each tier draws the same way, whatever is asked beside it.
-    `progress` is told after each problem. ReplayError when the measurements are of several campaigns.
+    `each` asks the problems, and `progress` is told after each. ReplayError when the measurements are of several
+    campaigns.
     """
     one_campaign(problems)
-    counts = _counts(problems, [replace(criterion, tau=tau) for tau in taus], found, progress or (lambda _done: None))
+    question = Counted(tuple(replace(criterion, tau=tau) for tau in taus), tuple(one.maker for one in found))
+    counts = counts_of(problems, question, each, progress)
     measured = {m.problem for m in problems}
     parts = {ALL: measured} | {
         tier: set(own) for tier, own in members({p: tier for p, tier in tiers.items() if p in measured}).items()
@@ -109,25 +113,6 @@ def learning_curve(
         ]
         points += _relative(plain, counts[:, :, inside].reshape(-1, int(inside.sum()), 3), found, rng())
     return points
-
-
-def _counts(
-    problems: Sequence[ProblemMeasurements],
-    criteria: Sequence[Criterion],
-    found: Sequence[Checkpoint],
-    progress: Callable[[int], None],
-) -> Ints:
-    """Passed, undecided and all programs [criteria, checkpoints, problems, 3]; none where a problem left."""
-    counts = np.zeros((len(criteria), len(found), len(problems), 3), dtype=np.int64)
-    for place, m in enumerate(problems):
-        makers = np.array(m.makers)
-        rows = [m.candidate & (makers == checkpoint.maker) for checkpoint in found]
-        for row, status in enumerate(statuses_of(m, criteria)):
-            if status is not None:
-                words = [(status == Status.PASS), (status == Status.UNDECIDED), np.ones_like(m.candidate)]
-                counts[row, :, place] = [[int((word & mine).sum()) for word in words] for mine in rows]
-        progress(1)
-    return counts
 
 
 def _shares(counts: Ints) -> tuple[Floats, Floats]:

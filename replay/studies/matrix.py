@@ -6,19 +6,20 @@ where a training was repeated it has one over runs too, apart from it. No verdic
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from replay.correlation import spearman
 from replay.criteria import Criterion
+from replay.devices.questions import Each, one_by_one
 from replay.errors import ReplayError
 from replay.estimates import Interval, Share, difference_over_runs, mean_interval, over_problems, over_runs
 from replay.families import FAMILIES, family
-from replay.judging.court import combine, weigh_all
-from replay.judging.gates import Status, one_campaign
-from replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
+from replay.judging.gates import one_campaign
+from replay.measurements import Floats, Ints, ProblemMeasurements
+from replay.studies.counted import Counted, counts_of
 
 NAN = math.nan
 
@@ -102,59 +103,34 @@ def matrix(
     criteria: Mapping[str, Criterion],
     runs: Mapping[str, Sequence[str]],
     progress: Callable[[int], None] | None = None,
+    *,
+    each: Each = one_by_one,
 ) -> Matrix:
     """The matrix of training runs, each with its makers, under some criteria; undecided counts as not passed.
 
-    `progress` is told after each problem. ReplayError without runs or criteria, or when the measurements are of several
-    campaigns.
+    `each` asks the problems, and `progress` is told after each of them. ReplayError without runs or criteria, or when
+    the measurements are of several campaigns.
     """
     if not runs or not criteria:
         raise ReplayError("matrix: name at least one training run and one criterion")
     one_campaign(problems)
     makers = list(dict.fromkeys(maker for own in runs.values() for maker in own))
-    counts = np.zeros((3, len(criteria), len(makers), len(problems)), dtype=np.int64)  # passed, undecided, programs
-    for place, m in enumerate(problems):
-        rows = [np.array([by == maker for by in m.makers], dtype=np.bool_) & m.candidate for maker in makers]
-        for row, status in enumerate(statuses_of(m, list(criteria.values()))):
-            if status is not None:
-                counts[:, row, :, place] = np.array([_counted(status[mine]) for mine in rows]).T
-        if progress:
-            progress(1)
+    counts = counts_of(problems, Counted(tuple(criteria.values()), tuple(makers)), each, progress)
+    passed, open_, there = np.moveaxis(counts, 3, 0)
     members = tuple(tuple(makers.index(maker) for maker in own) for own in runs.values())
     undecided, programs = (
-        np.stack([part[:, list(own)].sum(axis=(1, 2)) for own in members], axis=1) for part in counts[1:]
+        np.stack([part[:, list(own)].sum(axis=(1, 2)) for own in members], axis=1) for part in (open_, there)
     )
     return Matrix(
         runs=tuple(runs),
         members=members,
         criteria=tuple(criteria),
         families=tuple(family(criterion) for criterion in criteria.values()),
-        by_maker=np.where(counts[2] > 0, counts[0] / np.maximum(counts[2], 1), NAN),
-        perhaps=np.where(counts[2] > 0, (counts[0] + counts[1]) / np.maximum(counts[2], 1), NAN),
+        by_maker=np.where(there > 0, passed / np.maximum(there, 1), NAN),
+        perhaps=np.where(there > 0, (passed + open_) / np.maximum(there, 1), NAN),
         undecided=undecided,
         programs=programs,
     )
-
-
-def _counted(status: Bytes) -> tuple[int, int, int]:
-    """(passed, undecided, all)."""
-    return int((status == Status.PASS).sum()), int((status == Status.UNDECIDED).sum()), len(status)
-
-
-def statuses_of(m: ProblemMeasurements, criteria: Sequence[Criterion]) -> list[Bytes | None]:
-    """The statuses [P] that each criterion gives a problem's programs; None where it leaves the environment.
-
-    What does not hang on tau is weighed once for all criteria that differ in it alone.
-    """
-    weighed = {}
-    found: list[Bytes | None] = []
-    for criterion in criteria:
-        common = replace(criterion, tau="100")
-        if common not in weighed:
-            weighed[common] = weigh_all(m, common)
-        one = weighed[common]
-        found.append(None if one.rules.left_out else combine(one.c, one.gate(criterion)))
-    return found
 
 
 def family_figures(found: Matrix) -> list[FamilyFigures]:

@@ -1,30 +1,24 @@
 """The offline simulator: what a criterion would pay for human programs of known quality, before any training.
 
 Human programs, from the weakest to the strongest, stand in for a model's samples, and stored durations for execution.
-A random number comes only from a generator that is passed in; no verdict is made here.
+What one problem pays is asked in `ladders`; here it is added up. No verdict is made and nothing is drawn.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from replay.correlation import spearman
 from replay.criteria import Criterion
+from replay.devices.questions import Each, one_by_one
 from replay.errors import ReplayError
 from replay.estimates import t_interval
 from replay.families import family
-from replay.judging.gates import Status, Verdicts, judge
-from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
-from replay.rewards import reward
+from replay.measurements import Floats, ProblemMeasurements
+from replay.studies.ladders import POINTS, Climb, Climbed
 
-POINTS = 21
-"""Values of u at which programs are drawn: 0, 0.05, ..., 1."""
-DRAWS = 16
-"""Programs drawn at each u: one group of rollouts."""
 NAN = math.nan
 
 SPARSE, SATURATED, FLAT = 0.1, 0.9, 0.2
@@ -80,44 +74,27 @@ class Simulation:
     undrawn: int  # places (problem, u) around which every program is undecided
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ladder:
-    """The programs of one problem from the weakest to the strongest, and the random numbers that draw from them."""
-
-    m: ProblemMeasurements
-    rows: Ints  # [n]
-    unplaced: int  # programs whose correctness or quality is undecided, or that nobody ranks
-    numbers: Floats  # [21, 16] in [0, 1)
-
-
-def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, maker: str = "human") -> Ladder:
-    """The maker's programs of a problem in order: incorrect ones, then correct ones from slowest to fastest.
-
-    Correct is strict-correct, and speed is q_lead over all optimization tests, whatever criterion is simulated; equal
-    programs go by their ids. A program whose correctness is undecided, or whose speed is not known, has no place.
-    """
-    m = _among(m, maker)
-    verdicts = judge(m, Criterion())
-    places = [(_place(verdicts, row), m.programs[row], row) for row, by in enumerate(m.makers) if by == maker]
-    rows = [row for _, _, row in sorted((place, name, row) for place, name, row in places if place is not None)]
-    return Ladder(m, np.array(rows, dtype=np.int64), len(places) - len(rows), generator.random((POINTS, DRAWS)))
-
-
 def simulate(
-    ladders: Sequence[Ladder],
+    problems: Sequence[ProblemMeasurements],
     criteria: Mapping[str, Criterion],
+    *,
+    maker: str = "human",
+    each: Each = one_by_one,
     progress: Callable[[int], None] | None = None,
 ) -> list[Simulation]:
-    """One simulation a criterion, in their order; `progress` is told after each problem under each criterion.
+    """One simulation a criterion, in their order; `each` asks the problems, and `progress` is told after each.
 
     All criteria draw with the same random numbers, and a program that is drawn is ranked without itself and its exact
     duplicates. ReplayError when no problem has two programs in order.
     """
-    if not any(len(one.rows) > 1 for one in ladders):
+    climbs = []
+    for one in each(problems, Climbed(tuple(criteria.values()), maker)):
+        climbs.append(one)
+        if progress:
+            progress(1)
+    if not any(one.programs > 1 for one in climbs):
         raise ReplayError("simulate: no problem has two human programs in order; import more, or run them first")
-    return [
-        _simulate(ladders, name, criterion, progress or (lambda done: None)) for name, criterion in criteria.items()
-    ]
+    return [_simulation(climbs, place, name, criterion) for place, (name, criterion) in enumerate(criteria.items())]
 
 
 def figures(f: Floats) -> Figures:
@@ -138,63 +115,8 @@ def figures(f: Floats) -> Figures:
     )
 
 
-def reachable(programs: int) -> Bools:
-    """Which programs [n] may be drawn at each u [21, n]: those within 0.05 of it, else the nearest.
-
-    Program i of n stands at i / (n - 1). Exact: 20 i is compared with j (n - 1).
-    """
-    away = np.abs(20 * np.arange(programs)[None, :] - np.arange(POINTS)[:, None] * (programs - 1))
-    inside = away <= programs - 1
-    nearest = away == away.min(axis=1, keepdims=True)
-    return np.where(inside.any(axis=1, keepdims=True), inside, nearest)
-
-
-def _among(m: ProblemMeasurements, maker: str) -> ProblemMeasurements:
-    """The problem with the maker's programs and the references alone: nobody else ranks them."""
-    rows = np.flatnonzero(m.reference | np.array([by == maker for by in m.makers], dtype=np.bool_))
-    arrays = ("candidate", "reference", "duplicate", "outcome", "wall_ns", "cpu_ns", "startup_ns", "limit_ns")
-    whole = {name: getattr(m, name) for name in (*arrays, "memory_bytes", "interface")}
-    kept: dict[str, Any] = {name: None if array is None else array[rows] for name, array in whole.items()}
-    kept |= {name: tuple(getattr(m, name)[row] for row in rows) for name in ("programs", "makers", "labels")}
-    return replace(m, **kept)
-
-
-def _place(verdicts: Verdicts, row: int) -> Fraction | None:
-    """Where a program stands, weakest first: -1 when incorrect, else 1 - q_lead in [0, 1]; None when undecided.
-
-    A correct program that no reference ranks, or on no optimization test, has no q_lead.
-    """
-    if verdicts.c[row] == Status.FAIL:
-        return Fraction(-1)
-    unknown = verdicts.q_den[row] == 0 or verdicts.q_lo[row] != verdicts.q_hi[row]
-    if verdicts.c[row] == Status.UNDECIDED or unknown:
-        return None
-    return 1 - Fraction(int(verdicts.q_hi[row]), int(verdicts.q_den[row]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Drawn:
-    """What one problem gave under one criterion."""
-
-    means: Floats  # [21] mean reward, nan where nothing was drawn
-    equal: int  # groups whose rewards are all equal
-    groups: int
-    programs: int
-    undecided: int
-
-
-def _on_problem(one: Ladder, criterion: Criterion, progress: Callable[[int], None]) -> _Drawn | None:
-    """What a problem gives; None where the criterion's filter keeps no test of it."""
-    progress(1)
-    verdicts = judge(one.m, criterion)
-    return None if verdicts.left_out else _draw(one, streams(verdicts, criterion)[:, one.rows])
-
-
-def _simulate(
-    ladders: Sequence[Ladder], name: str, criterion: Criterion, progress: Callable[[int], None]
-) -> Simulation:
-    enough = [one for one in ladders if len(one.rows) > 1]
-    found = [_on_problem(one, criterion, progress) for one in enough]
+def _simulation(climbs: Sequence[Climb], place: int, name: str, criterion: Criterion) -> Simulation:
+    found = [one.drawn[place] for one in climbs if one.drawn]
     drawn = [one for one in found if one is not None]
     means = np.array([one.means for one in drawn]).reshape(len(drawn), POINTS)
     seen = ~np.isnan(means)
@@ -213,30 +135,9 @@ def _simulate(
         groups=groups,
         problems=int(seen.any(axis=1).sum()),
         left_out=len(found) - len(drawn),
-        too_few=len(ladders) - len(enough),
-        unplaced=sum(one.unplaced for one in ladders),
+        too_few=len(climbs) - len(found),
+        unplaced=sum(one.unplaced for one in climbs),
         programs=sum(one.programs for one in drawn),
         undecided=sum(one.undecided for one in drawn),
         undrawn=int((~seen).sum()),
     )
-
-
-def streams(verdicts: Verdicts, criterion: Criterion) -> Floats:
-    """The rewards of every program [S, P]: one stream, or for `multitask` those of an even and of an odd group."""
-    if criterion.reward != "multitask":
-        return reward(verdicts, criterion)[None, :]
-    return np.array([reward(verdicts, criterion, group=np.full(len(verdicts.programs), n)) for n in (0, 1)])
-
-
-def _draw(one: Ladder, rewards: Floats) -> _Drawn:
-    """Draws from a ladder's rewards [S, n] at every u, with replacement among the programs whose reward is known."""
-    known = ~np.isnan(rewards).any(axis=0)
-    may = reachable(len(one.rows)) & known
-    count = may.sum(axis=1)
-    order = np.argsort(~may, axis=1, kind="stable")  # at each u, the programs that may be drawn come first
-    nth = (one.numbers * count[:, None]).astype(np.int64)
-    chosen = rewards[:, np.take_along_axis(order, nth, axis=1)]  # [S, 21, 16]
-    full = count > 0
-    equal = (chosen.max(axis=2) == chosen.min(axis=2)) & full
-    means = np.where(full, np.where(full[:, None], chosen, 0).mean(axis=(0, 2)), NAN)
-    return _Drawn(means, int(equal.sum()), int(full.sum()) * len(rewards), len(one.rows), int((~known).sum()))

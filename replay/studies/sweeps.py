@@ -6,13 +6,18 @@ computed once. No verdict is decided by other rules than those of `gates`, and n
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
 
 from replay.criteria import NS_PER_MS, Criterion
+from replay.devices.questions import Each
 from replay.errors import ReplayError
 from replay.estimates import Interval, count, estimate
-from replay.judging.gates import judge
-from replay.measurements import Floats, ProblemMeasurements
-from replay.studies.crowds import Rate
+from replay.judging.gates import judge, one_campaign
+from replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
+from replay.studies.counted import statuses_of
+from replay.studies.crowds import Crowd, Rate, rate_of
 from replay.studies.prepared import Many, is_common
 from replay.studies.scaling import Scale, refuse_memory, scaled
 
@@ -53,6 +58,11 @@ class Axes:
         """How many single replays the grid stands for."""
         return len(self.taus) * len(self.timeouts_ns) * len(self.alphas) * len(self.betas_ns)
 
+    @property
+    def places(self) -> "Iterator[Place]":
+        """Every place of the grid, tau fastest."""
+        return product(self.scales, self.timeouts_ns, self.taus)
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -80,17 +90,22 @@ def sweep(
     progress: Callable[[int], None] | None = None,
     *,
     with_shares: bool = False,
+    each: Each | None = None,
 ) -> list[Point]:
     """One point a maker at each place of the grid: alpha, beta, timeout, tau, maker, the last one fastest.
 
     `with_shares` keeps every problem's share [problems], nan where a maker has none; of a large grid they are many.
-    `progress` hears how many of the axes' replays each step has done. ReplayError as `judge` and `estimate` raise, and
+    `each` asks the problems one by one, without it they are judged together here: the points are the same. `progress`
+    hears how many of the axes' replays each step has done. ReplayError as `judge` and `estimate` raise, and
     when memory is to be scaled.
     """
     if not all(scale.nothing for scale in axes.scales):
         refuse_memory(criterion)
     runs = sum(m.outcome.size for m in problems)
-    if is_common(criterion) and runs * axes.replays >= COMPILED_FROM:
+    compiled = is_common(criterion) and runs * axes.replays >= COMPILED_FROM
+    if each is not None:
+        found = _asked(problems, Swept(criterion, axes, compiled), each)
+    elif compiled:
         found = _compiled(problems, criterion, axes)
     else:
         found = _one_by_one(problems, criterion, axes)
@@ -104,6 +119,56 @@ def sweep(
 
 
 Place = tuple[Scale, int | None, int]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The question what passes of each maker's candidates on one problem at every place of a grid."""
+
+    criterion: Criterion
+    axes: Axes
+    compiled: bool  # in machine code, for a common criterion
+
+    def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> tuple[tuple[str, ...], Ints]:
+        """(makers [M], passed, undecided and all candidates [replays, M, 3]); none where the problem left."""
+        makers = Crowd.of([m]).makers
+        counts = np.zeros((self.axes.replays, len(makers), 3), dtype=np.int64)
+        for place, (crowd, status) in enumerate(self._compiled(m) if self.compiled else self._plain(m)):
+            if status is not None:
+                counts[place] = np.stack([*(crowd.count(status == word)[0] for word in (1, -1)), crowd.size[0]], axis=1)
+        return makers, counts
+
+    def _compiled(self, m: ProblemMeasurements) -> Iterator[tuple[Crowd, Bytes | None]]:
+        many, taus = Many.of([m], self.criterion), self.axes.taus
+        for by, timeout in product(self.axes.scales, self.axes.timeouts_ns):
+            weighed = many.weigh(at(self.criterion, timeout), by)
+            yield from ((many.crowd, weighed.status(at(self.criterion, timeout, tau))) for tau in taus)
+
+    def _plain(self, m: ProblemMeasurements) -> Iterator[tuple[Crowd, Bytes | None]]:
+        for by in self.axes.scales:
+            part = scaled(m, self.criterion, by)
+            crowd = Crowd.of([part])  # scaled references stand beside the programs that are judged
+            for timeout in self.axes.timeouts_ns:
+                asked = [at(self.criterion, timeout, tau) for tau in self.axes.taus]
+                yield from ((crowd, status) for status in statuses_of(part, asked))
+
+
+def _asked(problems: Sequence[ProblemMeasurements], question: Swept, each: Each) -> Iterator[tuple[Place, list[Rate]]]:
+    """Each replay from what every problem answered; each maker's problems in their order, as they are added up here."""
+    one_campaign(problems)
+    answers = list(each(problems, question))
+    makers = sorted({maker for own, _ in answers for maker in own})
+    tallies = np.zeros((question.axes.replays, len(makers), len(problems), 3), dtype=np.int64)
+    for number, (own, counts) in enumerate(answers):
+        tallies[:, [makers.index(maker) for maker in own], number] = counts
+    for place, tally in zip(question.axes.places, tallies, strict=True):
+        yield place, [_rate(maker, own) for maker, own in zip(makers, tally, strict=True)]
+
+
+def _rate(maker: str, tally: Ints) -> Rate:
+    """pass@1 of a maker from its candidates by problem [problems, 3], none where it has none or the problem left."""
+    there = tally[:, 2] > 0
+    return replace(rate_of(maker, tally[there]), shares=tally[:, 0] / np.where(there, tally[:, 2], np.nan))
 
 
 def _compiled(

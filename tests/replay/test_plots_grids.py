@@ -10,7 +10,6 @@ import pytest
 from crowds import crowd
 
 from replay.criteria import PRESETS, Criterion
-from replay.draws import generator
 from replay.errors import ReplayError
 from replay.plots.heatmap import matrix_plot
 from replay.plots.learning import learning_plot
@@ -21,7 +20,7 @@ from replay.studies.curves import learning_curve
 from replay.studies.makers import checkpoints
 from replay.studies.matrix import Matrix, matrix
 from replay.studies.robustness import line_axes, lines
-from replay.studies.simulator import ladder, simulate
+from replay.studies.simulator import simulate
 from replay.studies.sweeps import Axes, Point, sweep
 
 MS = 1_000_000
@@ -63,7 +62,7 @@ def curve_picture(kind):
 
 def simulator_picture(kind):
     criteria = {name: PRESETS[name] for name in ("rlvr", "top-50", "per-test-top-30", "pre-2s", "leaderboard")}
-    found = simulate([ladder(m, generator(0, m.problem)) for m in problems()], criteria)
+    found = simulate(problems(), criteria)
     return simulator_plot(found, "campaign one", FOOTER, kind=kind)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,25 +13,27 @@ from replay_builders import MS, make_tests, measured, problems
 from scipy import stats
 
 from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
+from replay.devices.questions import one_by_one
 from replay.draws import generator
 from replay.errors import ReplayError
 from replay.judging.gates import judge
 from replay.measurements import Outcome
 from replay.rewards import reward
 from replay.studies.agreement import agreement, correlation_p
-from replay.studies.simulator import DRAWS, POINTS, Figures, figures, ladder, reachable, simulate, streams
+from replay.studies.ladders import DRAWS, POINTS, ladder, reachable, streams
+from replay.studies.simulator import Figures, figures, simulate
 
 U = np.linspace(0, 1, POINTS)
 BY_RANK = Criterion(reading="score", reward="collapsed", shape="continuous")
 """Pays 1 - 2q, where q is the mean percentile among the references: the reward of the diagonal."""
 
 
-def ladders(several, seed=0):
-    return [ladder(m, generator(seed, m.problem)) for m in several]
+def ladders(several):
+    return [ladder(m, generator(0, m.problem)) for m in several]
 
 
 def run(several, criterion, seed=0):
-    (found,) = simulate(ladders(several, seed), {"it": criterion})
+    (found,) = simulate(several, {"it": criterion}, each=partial(one_by_one, seed=seed))
     return found
 
 
@@ -276,7 +279,7 @@ def test_too_few_programs():
 def test_stricter_thresholds_are_sparser():
     """AUC falls with tau, from a curve that pays all right programs to one that pays one in ten."""
     several = [crowd(f"p{i}", humans=40, wrong=10) for i in range(3)]
-    found = simulate(ladders(several), {str(tau): Criterion(tau=str(tau)) for tau in (100, 50, 30, 10)})
+    found = simulate(several, {str(tau): Criterion(tau=str(tau)) for tau in (100, 50, 30, 10)})
     areas = [one.figures.auc for one in found]
     assert areas == sorted(areas, reverse=True)
     assert areas[0] == pytest.approx(0.75, abs=0.02)  # three quarters are right
@@ -284,13 +287,13 @@ def test_stricter_thresholds_are_sparser():
 
 
 def test_every_environment_has_a_curve():
-    """All presets at once on one ladder, in their order; progress hears each."""
+    """All presets at once on one ladder, in their order; progress hears each problem."""
     heard = []
     m = crowd(humans=24, wrong=6)
     wall = m.wall_ns * 40  # up to 7.2 s, so that every filter and limit has something to do
-    found = simulate(ladders([dataclasses.replace(m, wall_ns=wall)]), ENVIRONMENTS, heard.append)
+    found = simulate([dataclasses.replace(m, wall_ns=wall)], ENVIRONMENTS, progress=heard.append)
     assert [one.name for one in found] == list(ENVIRONMENTS)
-    assert len(heard) == len(ENVIRONMENTS)  # one problem
+    assert heard == [1]  # one problem
     kept = [one for one in found if not one.left_out]
     assert {one.family for one in kept} >= {"pre-execution", "ranked-worst", "relative timeout", "absolute timeout"}
     assert all(0 <= one.figures.auc <= 1 for one in kept)

@@ -6,19 +6,24 @@ The cluster is real: two processes on this machine, started for this file and go
 import dataclasses
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from lap import process, well
+from numpy.testing import assert_equal
 from replay_builders import measured
 from tui_ledgers import MODELS, REFERENCES, make_campaign
 
-from replay.criteria import Criterion
+from replay.criteria import PRESETS, Criterion
+from replay.devices.questions import one_by_one
 from replay.devices.spread import Judged, cluster, judge_by, spread
 from replay.errors import ReplayError
 from replay.judging.gates import judge
 from replay.measurements import Outcome
+from replay.studies.simulator import simulate
+from replay.studies.sweeps import Axes, sweep
 from tui.engines import How, connected, private_settings
 
 HALF = Criterion(tau="50", reading="score", timeouts="tolerated")
@@ -104,6 +109,30 @@ def test_random_numbers_belong_to_the_problem(ray, several):
     assert spread(several[::-1], Drawn(20), engine="ray", workers=1, seed=5) == here[::-1]
     assert spread(several[4:5], Drawn(20), seed=5) == here[4:5]
     assert spread(several, Drawn(20), seed=6) != here
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_simulation_is_the_same_whatever_the_number_of_processes(ray, several, workers):
+    """Every draw, and every sum over problems in their order: the curves and figures of this process, to the bit."""
+    asked = {name: PRESETS[name] for name in ("top-50", "rlvr", "multitask", "relative-p50")}
+    humans = [dataclasses.replace(m, makers=("human",) * len(m.programs)) for m in several]
+    here = simulate(humans, asked, each=partial(one_by_one, seed=5))
+    there = simulate(humans, asked, each=partial(spread, engine="ray", workers=workers, seed=5))
+    assert any(one.problems for one in here)
+    for one, other in zip(here, there, strict=True):
+        for field in dataclasses.fields(one):
+            assert_equal(getattr(one, field.name), getattr(other, field.name))
+
+
+@pytest.mark.parametrize("name", ["top-30", "relative-p50", "pre-0.1s"])
+@pytest.mark.parametrize("compiled_from", [0, 10**12])
+def test_a_sweep_is_the_same_problem_by_problem(ray, several, name, compiled_from, monkeypatch):
+    """In machine code and in numpy, where a filter takes problems away and where none does: points with shares."""
+    monkeypatch.setattr("replay.studies.sweeps.COMPILED_FROM", compiled_from)
+    axes = Axes((100, 50, 20), timeouts_ns=(None, 1_000_000), alphas=(0.5, 1.0), betas_ns=(0, 3))
+    here = sweep(several, PRESETS[name], axes, with_shares=True)
+    there = sweep(several, PRESETS[name], axes, with_shares=True, each=partial(spread, engine="ray", workers=2))
+    assert_equal([dataclasses.astuple(one) for one in there], [dataclasses.astuple(one) for one in here])
 
 
 def test_the_first_refusal_is_told_as_here(ray, several):

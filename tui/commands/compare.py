@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from tui.criteria import criterion_options, read_criterion
+from tui.engines import How, engine_options
 from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json
 from tui.session import asking
 from tui.settings import read_settings
@@ -19,7 +20,7 @@ TIERS = ("auto", "stored", "tokens", "none")
 @criterion_options
 @click.option("--tau", "taus", multiple=True, metavar="PERCENT", help="p_tau; repeat.  [default: 100, 50, 30, 10]")
 @click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
-@click.option("--tiers", "how", default="auto", type=click.Choice(TIERS), help="Difficulty tiers.  [default: auto]")
+@click.option("--tiers", "told_by", default="auto", type=click.Choice(TIERS), help="Difficulty tiers.  [default: auto]")
 @click.option("--b-campaign", default=None, metavar="ID", help="Campaign of B, where it is not that of A.")
 @click.option("--again", default=None, metavar="ID", help="Campaign that ran the same code again, for the A/A figure.")
 @from_option
@@ -28,6 +29,7 @@ TIERS = ("auto", "stored", "tokens", "none")
 @click.option(
     "--adjust", default="holm", type=click.Choice(["holm", "fdr_bh"]), help="p over all comparisons.  [default: holm]"
 )
+@engine_options
 @campaign_option
 @ledger_option
 @at_option
@@ -38,7 +40,7 @@ def command(
     word: str | None,
     taus: tuple[str, ...],
     k: int,
-    how: str,
+    told_by: str,
     b_campaign: str | None,
     again: str | None,
     source: str | None,
@@ -49,6 +51,7 @@ def command(
     ledger: str | None,
     at: str | None,
     as_json: bool,
+    how: How,
     **flags: Any,
 ) -> None:
     """Compare A with B: paired differences, relative gains, win rates, tiers, best of N, and what noise alone does.
@@ -72,8 +75,8 @@ def command(
     _, criterion = read_criterion(word, flags)
     asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
     with asking(read_settings(ledger=ledger).location, at) as questions:
-        sides = find_sides(questions, (a, b), (campaign, b_campaign), criterion, source=source)
-        of_problem, followed = tiers(questions, sides.a.judged.measured, how)
+        sides = find_sides(questions, (a, b), (campaign, b_campaign), criterion, source=source, how=how)
+        of_problem, followed = tiers(questions, sides.a.judged.measured, told_by)
         found = compare(sides, asked, of_problem, same_code(questions, sides, again))
         if as_json:
             print_json(plain(sides, asked, found, followed))

@@ -12,6 +12,7 @@ from ledger.errors import UserError
 from replay.criteria import Criterion
 from tui.axes import percents
 from tui.criteria import criterion_options, read_criterion
+from tui.engines import How
 from tui.intervals import at_most, of_percents
 from tui.measured import Measured, Study, about, seed_option, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
@@ -52,7 +53,7 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
     "--training", default=None, metavar="ID", help="A stored training run.  [default: all, without --checkpoint]"
 )
 @tau_option("100,50,30,10")
-@click.option("--tiers", "how", default="auto", type=click.Choice(HOW), help="[default: auto]")
+@click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="[default: auto]")
 @seed_option
 @study_options(calibrated=True)
 def command(study: Study, word: str | None, pattern: str | None, training: str | None, **rest: Any) -> None:
@@ -68,7 +69,7 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
       lap curve --checkpoint "*-{step}" --tau 100:10:-10 --out curve.csv --out curve.png
     """
     keep_freed_memory()
-    how, seed = rest.pop("how"), rest.pop("seed")
+    told_by, seed = rest.pop("told_by"), rest.pop("seed")
     if pattern and training:
         raise UserError("lap curve: --checkpoint goes by names and --training by stored events; give one of them")
     taus = [str(tau) for tau in percents(rest.pop("tau"))]
@@ -76,8 +77,8 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
     with study.asking() as questions:
         found = study.measured(questions, criterion)
         found, steps = _checkpoints(questions, found, pattern, training)
-        of_problem, followed = tiers(questions, found.problems, how)
-    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed)
+        of_problem, followed = tiers(questions, found.problems, told_by)
+    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, how=study.how)
     if study.paths:
         _save(study.paths, found, (name, criterion), points, followed)
     warnings = found.warnings({name: criterion}, {step.maker for step in steps})
@@ -126,10 +127,12 @@ def _points(
     taus: Sequence[str],
     of_problem: dict[str, str],
     seed: int,
+    how: How,
 ) -> "list[CurvePoint]":
     import numpy as np
 
     from replay.studies.curves import learning_curve
+    from tui.asking import Each
 
     with progress("curve", len(found.problems)) as bar:
 
@@ -144,6 +147,7 @@ def _points(
             tiers=of_problem,
             rng=lambda: np.random.default_rng(seed),
             progress=heard,
+            each=Each(how),
         )
 
 

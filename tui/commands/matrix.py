@@ -48,6 +48,7 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
     keep_freed_memory()
     from replay.studies.makers import find_runs
     from replay.studies.matrix import family_figures, matrix
+    from tui.asking import Each
 
     criteria = named_criteria(words, list(ENVIRONMENTS.items()))
     with study.asking() as questions:
@@ -56,7 +57,11 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
     if not chosen:
         raise UserError("lap matrix: only humans made programs here; name a run with --run human, or run a model's")
     with progress("matrix", len(found.problems)) as bar:
-        weighed = matrix(found.problems, criteria, chosen, lambda done: bar.advance(bar.task_ids[0], done))
+
+        def heard(done: int) -> None:
+            bar.advance(bar.task_ids[0], done)
+
+        weighed = matrix(found.problems, criteria, chosen, heard, each=Each(study.how))
     figures = family_figures(weighed)
     warnings = found.warnings(criteria, {maker for own in chosen.values() for maker in own})
     if study.paths:

@@ -11,6 +11,7 @@ from ledger.errors import UserError
 from replay.criteria import Criterion
 from tui.axes import durations_ns, factors, percents
 from tui.criteria import criterion_options, read_criterion
+from tui.engines import How
 from tui.intervals import at_most, of_percents
 from tui.measured import Measured, Study, about, scale_options, seed_option, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
@@ -47,7 +48,7 @@ COLUMNS = (
     ("-50ms:50ms:10ms", "At alpha = 1.  [default: -50ms:50ms:10ms]"),
 )
 @seed_option
-@study_options(calibrated=True)
+@study_options(calibrated=True, device=False)
 def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...], seed: int, **rest: Any) -> None:
     """Show in four panels whether a gain would survive a slower or faster sandbox.
 
@@ -70,7 +71,7 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
     with study.asking() as questions:
         found = study.measured(questions, criterion)
     shown = _shown(found, runs, baseline)
-    points = _points(found, criterion, (taus, alphas, betas))
+    points = _points(found, criterion, (taus, alphas, betas), study.how)
     series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.maker in shown]
     if study.paths:
         _save(study.paths, found, (name, criterion), series, baseline)
@@ -97,11 +98,12 @@ def _shown(found: Measured, runs: Sequence[str], baseline: str) -> set[str]:
 
 
 def _points(
-    found: Measured, criterion: Criterion, asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]
+    found: Measured, criterion: Criterion, asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]], how: How
 ) -> "tuple[list[Point], list[Point]]":
     """The two sweeps that the lines run through, along beta and along alpha."""
     from replay.studies.robustness import line_axes
     from replay.studies.sweeps import sweep
+    from tui.asking import by_processes
 
     taus, alphas, betas = asked
     along = line_axes(taus, alphas=alphas, betas_ns=betas)
@@ -110,7 +112,9 @@ def _points(
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        first, second = (sweep(found.problems, criterion, axes, heard, with_shares=True) for axes in along)
+        first, second = (
+            sweep(found.problems, criterion, axes, heard, with_shares=True, each=by_processes(how)) for axes in along
+        )
     return first, second
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replay.criteria import ENVIRONMENTS, REWARDS, Criterion
+from tui.engines import How
 from tui.measured import Measured, Study, named_criteria, small_print, study_options
 from tui.memory import keep_freed_memory
 from tui.online import read_results
@@ -68,7 +69,7 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
     results = read_results(online) if online else {}
     with study.asking() as questions:
         found = study.measured(questions, Criterion())
-    simulations = _simulate(found, criteria, seed=seed, maker=maker)
+    simulations = _simulate(found, criteria, seed=seed, maker=maker, how=study.how)
     agreed = _agreement(simulations, results)
     if study.paths:
         _save(study.paths, found, criteria, simulations, seed)
@@ -80,16 +81,18 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
         tell(warnings)
 
 
-def _simulate(found: Measured, criteria: Mapping[str, Criterion], *, seed: int, maker: str) -> "list[Simulation]":
-    from replay.draws import generator
-    from replay.studies.simulator import ladder, simulate
+def _simulate(
+    found: Measured, criteria: Mapping[str, Criterion], *, seed: int, maker: str, how: How
+) -> "list[Simulation]":
+    from replay.studies.simulator import simulate
+    from tui.asking import Each
 
-    with progress("simulate", len(found.problems) * (1 + len(criteria))) as bar:
-        ladders = []
-        for m in found.problems:
-            ladders.append(ladder(m, generator(seed, m.problem), maker=maker))
-            bar.advance(bar.task_ids[0])
-        return simulate(ladders, criteria, lambda done: bar.advance(bar.task_ids[0], done))
+    with progress("simulate", len(found.problems)) as bar:
+
+        def heard(done: int) -> None:
+            bar.advance(bar.task_ids[0], done)
+
+        return simulate(found.problems, criteria, maker=maker, each=Each(how, seed), progress=heard)
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":

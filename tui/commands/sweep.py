@@ -11,6 +11,7 @@ from ledger.errors import UserError
 from replay.criteria import Criterion
 from tui.axes import durations_ns, factors, percents, timeouts_ns
 from tui.criteria import criterion_options, read_criterion
+from tui.engines import How
 from tui.intervals import at_most, of_percents
 from tui.measured import Measured, Study, about, scale_options, small_print, study_options, tau_option
 from tui.memory import keep_freed_memory
@@ -42,7 +43,7 @@ COLUMNS = (
 @tau_option("100,50,30,10")
 @click.option("--timeout", default="none", metavar="LIST", help="As 0.5s,2s,10s; `none`: the criterion's own.")
 @scale_options(("1", "Factors on the references, as 0.8:1.2:0.1."), ("0", "Added to the references, as -50ms,0,50ms."))
-@study_options(calibrated=True)
+@study_options(calibrated=True, device=False)
 def command(study: Study, word: str | None, **rest: Any) -> None:
     """Replay a criterion at every place of a grid: tau, timeout on optimization tests, and scaled references.
 
@@ -59,7 +60,7 @@ def command(study: Study, word: str | None, **rest: Any) -> None:
     name, criterion = read_criterion(word, rest)
     with study.asking() as questions:
         found = study.measured(questions, criterion)
-    points = _sweep(found, criterion, axes)
+    points = _sweep(found, criterion, axes, study.how)
     if study.paths:
         _save(study.paths, found, (name, criterion), points)
     warnings = _warnings(found, criterion, axes)
@@ -89,11 +90,16 @@ def _axes(tau: str, timeout: str, alpha: str, beta: str) -> "Axes":
     return axes
 
 
-def _sweep(found: Measured, criterion: Criterion, axes: "Axes") -> "list[Point]":
+def _sweep(found: Measured, criterion: Criterion, axes: "Axes", how: How) -> "list[Point]":
     from replay.studies.sweeps import sweep
+    from tui.asking import by_processes
 
     with progress("sweep", axes.replays) as bar:
-        return sweep(found.problems, criterion, axes, lambda done: bar.advance(bar.task_ids[0], done))
+
+        def heard(done: int) -> None:
+            bar.advance(bar.task_ids[0], done)
+
+        return sweep(found.problems, criterion, axes, heard, each=by_processes(how))
 
 
 def _capped(found: Measured, axes: "Axes", criterion: Criterion) -> list[dict[str, Any]]:
