@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay.cautions import cautions
+from replay.cautions import Places, cautions
 from replay.estimates import (
     READINGS,
     BestOf,
@@ -227,7 +227,8 @@ def _warnings(sides: Sides, asked: Asked, comparisons: int) -> tuple[str, ...]:
         sizes = _pool_sizes(side)
         found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
         fit = None if sides.calibration is None else sides.calibration.fit
-        found += cautions(of_makers(judged.measured, side.runs), {side.word: judged.criterion}, fit)
+        own = of_makers(judged.measured, side.runs)
+        found += cautions(own, {side.word: judged.criterion}, fit, Places(asked.taus))
     if not sides.one_campaign:
         found.append("win rates are left out: durations of programs are never mapped from one campaign into another")
     return tuple(dict.fromkeys(one for one in found if one))

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from ledger.errors import UserError
-from replay.cautions import cautions
+from replay.cautions import HERE, Places, cautions
 from replay.criteria import Criterion
 from replay.measurements import ProblemMeasurements
 from tui.criteria import read_criterion
@@ -115,9 +115,11 @@ class Measured:
         count = len(self.problems)
         return f"campaign {self.campaign}: {count} {'problem' if count == 1 else 'problems'}"
 
-    def warnings(self, criteria: Mapping[str, Criterion], makers: Collection[str] | None = None) -> tuple[str, ...]:
-        """What to be wary of under some criteria, by name, in the programs of some makers or of all: see `cautions`."""
-        return cautions(of_makers(self.problems, makers), criteria, self.fit)
+    def warnings(
+        self, criteria: Mapping[str, Criterion], makers: Collection[str] | None = None, places: Places = HERE
+    ) -> tuple[str, ...]:
+        """What to be wary of under some criteria at some places, in the programs of some makers: see `cautions`."""
+        return cautions(of_makers(self.problems, makers), criteria, self.fit, places)
 
 
 def of_makers(problems: Sequence[ProblemMeasurements], makers: Collection[str] | None) -> Sequence[ProblemMeasurements]:

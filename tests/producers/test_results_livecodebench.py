@@ -241,3 +241,36 @@ def test_what_contradicts_itself_is_refused(tmp_path: Path) -> None:
     for reason, value in cases.items():
         with pytest.raises(UserError, match=reason):
             livecodebench.read(write(tmp_path / "m_eval_all.json", value))
+
+
+def test_a_limit_where_no_kill_tells_its_own_is_answered(tmp_path: Path) -> None:
+    """Passed in 30 and 60 ms, and one killed of each, nobody says when: 50 ms lets one pass of three that may.
+
+    Two kills are open, so the bound of pass@1 is 1/2 and 1 of the two questions, 75 %, and `compare` says the same.
+    """
+    late = {"error_code": -3, "error_message": "Time Limit Exceeded"}
+    rows = [
+        question(f"q{number}", True, False, notes=[{"execution time": seconds}, late])
+        for number, seconds in enumerate((0.03, 0.06))
+    ]
+    place = new_ledger(tmp_path)
+    words = ("--model", "m", "--campaign", "a", "--license", "MIT")
+    imported(place, "livecodebench", write(tmp_path / "graded.json", rows), *words)
+    asked = ("--timeout-ms", "50", "--ledger", place, "--json")
+    (found,) = well("replay", *asked).json["criteria"]
+    (row,) = found["estimates"]
+    assert (row["value"], row["upper_bound"], row["undecided"]) == (0.25, 0.75, 2)
+    warning = (
+        "the limit asked for is above what was executed (a limit that is not known): 2 runs of 2 undecided candidates"
+        " were killed before it, and only running them again with the longer limit can decide them"
+    )
+    assert found["warnings"] == [warning]
+    compared = well("compare", "m", "m", *asked).json
+    assert warning in compared["warnings"]
+    assert {(one["estimate"]["value"], one["estimate"]["upper_bound"]) for one in compared["passes"]} >= {(0.25, 0.75)}
+    short = tmp_path / "short.toml"
+    short.write_text("timeout_ms = 50\n")
+    changed = well("diff", "--criterion-a", short, "--criterion-b", "correct", "--ledger", place, "--json").json
+    assert changed["a"]["warnings"] == [warning]
+    tally = {one["kind"]: one["count"] for one in changed["tally"]}
+    assert (changed["count"], sum(tally.values())) == (3, 3)

@@ -9,9 +9,10 @@ from replay_builders import MS, make_tests, measured
 from worlds import common, measurements
 
 from replay.calibration import fit_kinds, outside_warning
-from replay.cautions import cap_warning, cautions, killed_before
+from replay.cautions import Places, cap_warning, cautions, killed_before
 from replay.criteria import PRESETS, Criterion
-from replay.judging.gates import judge
+from replay.judging.gates import Status, judge
+from replay.measurements import ABSENT
 
 
 def killed(limit=2):
@@ -24,11 +25,39 @@ def test_a_limit_above_what_was_executed_is_said():
     """At 3 ms asked the sentence counts both runs, at 2 ms there is none."""
     asked, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
     assert cap_warning([killed()], asked) == (
-        "the limit asked for is above what was executed (2 ms): 2 runs of 1 candidates were killed before it, and only"
-        " running them again with the longer limit can decide them"
+        "the limit asked for is above what was executed (2 ms): 2 runs of 1 undecided candidate were killed before it,"
+        " and only running them again with the longer limit can decide them"
     )
     assert cap_warning([killed()], executed) == ""
     assert cap_warning([killed()], Criterion()) == ""
+
+
+def test_a_kill_that_settles_the_verdict_is_nothing_to_be_wary_of():
+    """The kill fails a test of correctness too, so no longer limit changes the verdict: all is decided."""
+    m = dataclasses.replace(killed(), tests=make_tests(2, original=2))
+    asked = Criterion(limit_ms=3)
+    assert judge(m, asked).beyond.tolist() == [2, 0]
+    assert judge(m, asked).status[0] == Status.FAIL
+    assert (killed_before([m], asked), cap_warning([m], asked)) == ((0, 0), "")
+
+
+def test_a_program_that_one_tau_leaves_open_counts_once():
+    """Killed at 2 ms where references take 1, 3 and 5: of 8 ms allowed its percentile is 33, 67 or 100.
+
+    At tau 10 it fails whatever it would have taken; at 50 it is open; at both together it is one program.
+    """
+    m = measured(np.array([[2], [1], [3], [5]]) * MS, reference=[1, 2, 3], outcome=[[6], [1], [1], [1]])
+    m = dataclasses.replace(m, limit_ns=np.array([[2], [9], [9], [9]]) * MS)
+    asked = Criterion(timeouts="tolerated", timeout_ms=8)
+    for taus, count in ((("10",), 0), (("50",), 1), (("10", "50", "50"), 1)):
+        assert killed_before([m], asked, Places(taus)) == (count, count)
+
+
+def test_a_limit_that_is_not_known_is_said_so():
+    """An imported kill tells no limit: the sentence says that, and what hangs on it."""
+    m = dataclasses.replace(killed(), limit_ns=np.full((2, 2), ABSENT))
+    words = cap_warning([m], Criterion(timeouts="tolerated", limit_ms=3))
+    assert words.startswith("the limit asked for is above what was executed (a limit that is not known): 2 runs of 1 ")
 
 
 def test_a_criterion_is_named_among_several():
@@ -49,9 +78,11 @@ RELATIVE = ("relative-p20", "relative-p50", "ranked-worst-p50", "timeout-2s", "p
 )
 @settings(deadline=None, max_examples=150)
 def test_as_many_runs_as_verdicts_leave_open(m, criterion):
-    """The oracle is `beyond` of every candidate's verdict, run by run, whatever sets the limit."""
+    """The oracle is `beyond` of every undecided candidate's verdict, run by run, whatever sets the limit."""
     m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
-    counts = [judge(one, criterion).beyond[one.candidate] for one in m]
+    judged = [(judge(one, criterion), one.candidate) for one in m]
+    open_ = [candidate & (v.status == Status.UNDECIDED) & (not v.left_out) for v, candidate in judged]
+    counts = [v.beyond[mine] for (v, _), mine in zip(judged, open_, strict=True)]
     expected = sum(int(count.sum()) for count in counts), sum(int((count > 0).sum()) for count in counts)
     assert killed_before(m, criterion) == expected
 

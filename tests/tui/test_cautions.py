@@ -17,8 +17,8 @@ CAPPED = (
     "the limit asked for is above what was executed (10000 ms): {} killed before it, and only running them again with"
     " the longer limit can decide them"
 )
-THREE = CAPPED.format("3 runs of 3 candidates were")
-ONE = CAPPED.format("1 runs of 1 candidates were")
+THREE = CAPPED.format("3 runs of 3 undecided candidates were")
+ONE = CAPPED.format("1 run of 1 undecided candidate was")
 OUTSIDE = (
     "40 of the 40 stored durations that the calibration maps lie outside the 10 to 50 ms it was fitted on: ranks among"
     " them are extrapolated"

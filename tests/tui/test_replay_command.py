@@ -167,7 +167,7 @@ def test_memory_is_told_in_bytes(tmp_path: Path) -> None:
     assert "deciding_test_ns" not in found
     relative = ("--criterion", "relative-p50", "--limit-factor", "4")
     done = well("replay", *relative, *memory)
-    assert "1 runs of 1 candidates were killed before it" in done.err
+    assert "1 run of 1 undecided candidate was killed before it" in done.err
     assert " ms" not in done.out + done.err
     assert replay(tmp_path / "lap", *relative, "--clock", "memory")["unit"] == "bytes"
 

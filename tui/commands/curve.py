@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ledger.errors import UserError
+from replay.cautions import Places
 from replay.criteria import Criterion
 from tui.axes import percents
 from tui.criteria import criterion_options, read_criterion
@@ -81,7 +82,7 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
     points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, how=study.how)
     if study.paths:
         _save(study.paths, found, (name, criterion), points, followed)
-    warnings = found.warnings({name: criterion}, {step.maker for step in steps})
+    warnings = found.warnings({name: criterion}, {step.maker for step in steps}, Places(taus))
     if study.as_json:
         told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
         print_json({**about(found, name, criterion), **told})

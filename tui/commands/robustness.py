@@ -19,6 +19,7 @@ from tui.output import print_json, print_table, progress, tell
 from tui.pictures import flat, save
 
 if TYPE_CHECKING:
+    from replay.cautions import Places
     from replay.studies.robustness import Line
     from replay.studies.sweeps import Point
 
@@ -75,7 +76,7 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
     series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.maker in shown]
     if study.paths:
         _save(study.paths, found, (name, criterion), series, baseline)
-    warnings = found.warnings({name: criterion}, shown)
+    warnings = found.warnings({name: criterion}, shown, _asked((taus, alphas, betas)))
     if study.as_json:
         told = {"baseline": baseline, "seed": seed, "warnings": warnings, "points": _rows(series)}
         print_json({**about(found, name, criterion), **told})
@@ -116,6 +117,16 @@ def _points(
             sweep(found.problems, criterion, axes, heard, with_shares=True, each=by_processes(how)) for axes in along
         )
     return first, second
+
+
+def _asked(asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]) -> "Places":
+    """Every tau and scale of the two lines."""
+    from replay.cautions import Places
+    from replay.studies.robustness import line_axes
+
+    taus, alphas, betas = asked
+    both = line_axes(taus, alphas=alphas, betas_ns=betas)
+    return Places([str(tau) for tau in taus], [scale for axes in both for scale in axes.scales])
 
 
 def _places(one: "Line") -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from tui.output import print_json, print_table, progress, tell
 from tui.pictures import flat, save
 
 if TYPE_CHECKING:
+    from replay.cautions import Places
     from replay.studies.sweeps import Axes, Point
 
 MOST_REPLAYS = 20_000
@@ -107,7 +108,8 @@ def _capped(found: Measured, axes: "Axes", criterion: Criterion) -> list[dict[st
     from replay.cautions import killed_before
     from replay.studies.sweeps import at
 
-    beyond = [(timeout, *killed_before(found.problems, at(criterion, timeout))) for timeout in axes.timeouts_ns]
+    places = _places(axes)
+    beyond = [(timeout, *killed_before(found.problems, at(criterion, timeout), places)) for timeout in axes.timeouts_ns]
     return [{"timeout_ns": timeout, "runs": runs, "programs": programs} for timeout, runs, programs in beyond if runs]
 
 
@@ -116,7 +118,14 @@ def _warnings(found: Measured, criterion: Criterion, axes: "Axes") -> tuple[str,
     from replay.studies.sweeps import at
 
     asked = {f"timeout {timeout / NS_PER_MS:g} ms" if timeout else "": timeout for timeout in axes.timeouts_ns}
-    return found.warnings({name: at(criterion, timeout) for name, timeout in asked.items()})
+    return found.warnings({name: at(criterion, timeout) for name, timeout in asked.items()}, places=_places(axes))
+
+
+def _places(axes: "Axes") -> "Places":
+    """Every tau and scale of the grid."""
+    from replay.cautions import Places
+
+    return Places([str(tau) for tau in axes.taus], axes.scales)
 
 
 def _rows(points: "Sequence[Point]") -> list[dict[str, Any]]:
