@@ -124,7 +124,7 @@ def test_a_limit_beyond_what_was_run_is_shown(tmp_path: Path) -> None:
     """Killed at 10 s and judged at 20 s: undecided, one run of one candidate, and the executed cap is named."""
     make_campaign(tmp_path / "lap", (*REFERENCES, KILLED))
     done = well("replay", "--timeout-ms", "20000", "--ledger", tmp_path / "lap")
-    assert "above what was executed (10000 ms): 1 runs of 1 candidates" in done.err
+    assert "above what was executed (10000 ms): 1 run of 1 undecided candidate" in done.err
     found = replay(tmp_path / "lap", "--timeout-ms", "20000")
     assert found["beyond"] == {"runs": 1, "programs": 1}
     assert [row["reason"] for row in found["undecided"]] == ["censored: killed below the limit that is asked for"]
