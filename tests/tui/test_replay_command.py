@@ -419,7 +419,7 @@ def test_the_page_s_commands_run_as_they_stand_there(tmp_path: Path) -> None:
     make_campaign(tmp_path / ".lap", (*REFERENCES, MODELS[0]))
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     lines = [shlex.split(line) for block in blocks for line in block.splitlines()]
-    assert len(lines) == 11
+    assert len(lines) == 13
     for program, *words in lines:
         assert program == "lap"
         well(*words, cwd=tmp_path)
