@@ -40,7 +40,17 @@ class DiskFull(Fault):
 FULL = "the disk is full; free some space and run it again, nothing was half-written"
 
 
-_WRONG_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
+_WRONG_PLACE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+)
 
 
 def io_fault(error: OSError, what: str) -> LapError:
