@@ -48,6 +48,13 @@ def cautions(
     return tuple(dict.fromkeys(one for one in found if one))
 
 
+def tau_warning(criterion: Criterion, taus: Sequence[str]) -> str:
+    """One sentence where a tau below 100 is asked of a criterion that reads none, else the empty text."""
+    if criterion.reading != "zero" or not set(taus) - {"100"}:
+        return ""
+    return "the criterion asks for no speed (reading zero), so tau changes nothing: every tau gives the same verdicts"
+
+
 def killed_before(
     problems: Sequence[ProblemMeasurements], criterion: Criterion, places: Places = HERE
 ) -> tuple[int, int]:

@@ -43,7 +43,7 @@ def durations_ns(option: str, text: str, *, signed: bool = False) -> tuple[int, 
 def timeouts_ns(option: str, text: str) -> tuple[int | None, ...]:
     """Durations in ns, and None for the word `none`: as the criterion says."""
     words = text.split(",")
-    unchanged = UNCHANGED in words
+    unchanged = UNCHANGED in _distinct(option, [word for word in words if word == UNCHANGED])
     rest = ",".join(word for word in words if word != UNCHANGED)
     timed = durations_ns(option, rest) if rest or not unchanged else ()
     return (*((None,) if unchanged else ()), *timed)

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from ledger.errors import UserError
-from replay.cautions import HERE, Places, cautions
+from replay.cautions import HERE, Places, cautions, tau_warning
 from replay.criteria import Criterion
 from replay.measurements import ProblemMeasurements
 from tui.criteria import read_criterion
@@ -78,7 +78,7 @@ def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command
 
 def tau_option(default: str) -> Callable[[Command], Command]:
     """Adds --tau, a list of percents."""
-    return click.option("--tau", default=default, metavar="LIST", help=f"Percents.  [default: {default}]")
+    return click.option("--tau", default=default, metavar="LIST", help=f"Whole percents.  [default: {default}]")
 
 
 seed_option = click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap of gains.  [default: 0]")
@@ -119,7 +119,9 @@ class Measured:
         self, criteria: Mapping[str, Criterion], makers: Collection[str] | None = None, places: Places = HERE
     ) -> tuple[str, ...]:
         """What to be wary of under some criteria at some places, in the programs of some makers: see `cautions`."""
-        return cautions(of_makers(self.problems, makers), criteria, self.fit, places)
+        ignored = [tau_warning(criterion, places.taus) for criterion in criteria.values()]
+        said = cautions(of_makers(self.problems, makers), criteria, self.fit, places)
+        return tuple(dict.fromkeys((*(one for one in ignored if one), *said)))
 
 
 def of_makers(problems: Sequence[ProblemMeasurements], makers: Collection[str] | None) -> Sequence[ProblemMeasurements]:
