@@ -93,7 +93,7 @@ def simulate(
         if progress:
             progress(1)
     if not any(one.programs > 1 for one in climbs):
-        raise ReplayError("simulate: no problem has two human programs in order; import more, or run them first")
+        raise ReplayError(f"simulate: no problem has two {maker} programs in order; import more, or run them first")
     return [_simulation(climbs, place, name, criterion) for place, (name, criterion) in enumerate(criteria.items())]
 
 

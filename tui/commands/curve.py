@@ -103,6 +103,11 @@ def _checkpoints(
     members = {program for m in found.problems for program in m.programs}
     rows = [row for row in questions.rows(ROLLOUTS) if row["program_id"] in members]
     known = sorted({row["training_id"] for row in rows})
+    if not known and training is not None:
+        raise UserError(
+            f"--training {training}: no such run in this campaign, which holds no rollouts; follow makers by name with"
+            f" --checkpoint, among {', '.join(found.makers)}"
+        )
     if not known:
         raise UserError(
             'lap curve: no rollouts of a training run are stored; give --checkpoint "NAME-{step}"'

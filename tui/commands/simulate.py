@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ledger.errors import UserError
 from replay.criteria import ENVIRONMENTS, REWARDS, Criterion
 from tui.engines import How
 from tui.measured import Measured, Study, named_criteria, small_print, study_options
@@ -69,6 +70,7 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
     results = read_results(online) if online else {}
     with study.asking() as questions:
         found = study.measured(questions, Criterion())
+    _check_maker(found, maker)
     simulations = _simulate(found, criteria, seed=seed, maker=maker, how=study.how)
     agreed = _agreement(simulations, results)
     if study.paths:
@@ -79,6 +81,13 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
     else:
         _show(found, criteria, simulations, agreed, seed)
         tell(warnings)
+
+
+def _check_maker(found: Measured, maker: str) -> None:
+    """Nothing; UserError where nobody of that name made a program."""
+    known = sorted({by for m in found.problems for by in m.makers})
+    if maker not in known:
+        raise UserError(f"--maker {maker}: no such maker in this campaign; choose one of {', '.join(known)}")
 
 
 def _simulate(
