@@ -25,6 +25,16 @@ class CalibrationOrder:
     target: str
     kinds: tuple[str, ...] = ("affine",)
 
+    def __post_init__(self) -> None:
+        """Refuse a campaign without a name, and one into itself."""
+        for flag, campaign in (("--from", self.source), ("--to", self.target)):
+            if not campaign.strip():
+                raise UserError(f"{flag}: give the id of a campaign; `lap status` lists them")
+        if self.source == self.target:
+            raise UserError(
+                f"--from {self.source} --to {self.target}: one campaign needs no map into itself; name two campaigns"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
@@ -77,10 +87,13 @@ def find_calibration(
 ) -> Calibration | None:
     """The calibration that a criterion asks for, as it was stored; None when it asks for none.
 
-    Of several usable fits of its kind from one source the last admitted counts. UserError when there is none, or when
-    the sources differ and none is named: programs of two campaigns meet only through a named one.
+    Of several usable fits of its kind from one source the last admitted counts. UserError when there is none, when the
+    sources differ and none is named, as programs of two campaigns meet only through a named one, or when a source is
+    named and the criterion asks for no calibration.
     """
     if criterion.calibration == "none":
+        if source is not None:
+            raise UserError(f"--from {source}: the criterion asks for no calibration; add one, as --calibration affine")
         return None
     rows = questions.rows(
         _FITS,

@@ -76,7 +76,8 @@ def ask(
     """The answer to a criterion; UserError where the calibration that it asks for is not stored."""
     from consumers.calibrator import find_calibration
 
-    calibration = find_calibration(questions, snapshot.name, criterion, source=asking.source)
+    source = asking.source if criterion.calibration != "none" else None  # it may be another criterion's beside it
+    calibration = find_calibration(questions, snapshot.name, criterion, source=source)
     measured, verdicts = weigh(snapshot, criterion, calibration, how=asking.how)
     sizes = np.concatenate([v.pool_size[v.candidate] for v in verdicts])
     fit = None if calibration is None else calibration.fit

@@ -1,6 +1,6 @@
 """How a person names a criterion: a preset, a TOML file, and flags that override single fields."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,6 +47,12 @@ def read_criterion(word: str | None, overrides: Mapping[str, Any]) -> tuple[str,
     if word is None and set(given) == {"tau"}:
         return f"p_{given['tau']}", replace(criterion, **given)
     return f"{name}+{'+'.join(f'{key}={value}' for key, value in sorted(given.items()))}", replace(criterion, **given)
+
+
+def refuse_source(source: str | None, criteria: Iterable[Criterion]) -> None:
+    """Nothing; UserError where --from names the campaign of a calibration that none of the criteria asks for."""
+    if source is not None and all(criterion.calibration == "none" for criterion in criteria):
+        raise UserError(f"--from {source}: no criterion here asks for a calibration; add one, or leave --from out")
 
 
 def _named(word: str | None) -> tuple[str, Criterion]:

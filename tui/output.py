@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from ledger.errors import UserError
 from ledger.outputs import finite
 from ledger.outputs import write_whole as write_whole
 
@@ -25,10 +26,26 @@ at_option = click.option(
     "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def _named(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The id as given; UserError for an empty one, which would be taken for none."""
+    if value is not None and not value.strip():
+        raise UserError(f"{option.opts[0]}: give the id of a campaign, or leave the option out")
+    return value
+
+
 from_option = click.option(
-    "--from", "source", default=None, metavar="ID", help="Campaign that the calibration comes from."
+    "--from",
+    "source",
+    default=None,
+    metavar="ID",
+    callback=_named,
+    help="Campaign that the calibration comes from.",
 )
-campaign_option = click.option("--campaign", default=None, metavar="ID", help="[default: the only one, else `main`]")
+campaign_option = click.option(
+    "--campaign", default=None, metavar="ID", callback=_named, help="[default: the only one, else `main`]"
+)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ledger.errors import UserError
 from ledger.events import CONTROL
 from ledger.store.location import Location
 from replay.calibration import outside_warning
@@ -76,6 +77,8 @@ def command(
     from consumers.calibrator import CalibrationOrder
 
     service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
+    if flags["calibration"] == "none":
+        raise UserError("--calibration none: there is no such map to fit; say with --kind which one is wanted")
     _, criterion = read_criterion(word, flags)
     asked = kind or (criterion.calibration if criterion.calibration != "none" else "affine")
     order = CalibrationOrder(criterion, source, target, tuple(KINDS) if asked == ALL else (asked,))

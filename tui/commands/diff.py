@@ -17,7 +17,7 @@ from replay.measurements import ProblemMeasurements
 from replay.shell import Calibration, Snapshot, load
 from tui.amounts import unit_of
 from tui.answers import Asking, ask, weigh
-from tui.criteria import read_criterion
+from tui.criteria import read_criterion, refuse_source
 from tui.differing import change_json, show_change
 from tui.engines import How, engine_options
 from tui.output import (
@@ -86,6 +86,7 @@ def command(
       lap diff --criterion-a top-30 --criterion-b per-test-top-30
     """
     words = _words((a, b), (first, second))
+    refuse_source(source, [] if words else [read_criterion(str(one), {})[1] for one in (first, second)])
     with asking(read_settings(ledger=ledger).location, at) as questions:
         through = None
         if words is None:

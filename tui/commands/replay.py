@@ -1,6 +1,6 @@
 """`lap replay`: ask stored results a question, under one criterion or two, without running anything."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from ledger.errors import UserError
 from replay.criteria import Criterion
 from replay.flips import Change, turned
 from replay.measurements import CLOCKS
 from replay.shell import Snapshot, load
 from tui.answers import Answer, Asking, ask
 from tui.commands.naming import Asked, Naming, list_replays, naming_options, preview, settle
-from tui.criteria import criterion_options, read_criterion
+from tui.criteria import criterion_options, read_criterion, refuse_source
 from tui.engines import engine_options
 from tui.memory import keep_freed_memory
 from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say, write_whole
@@ -72,6 +73,8 @@ def command(
     """
     keep_freed_memory()
     place = read_settings(ledger=ledger).location
+    if rest["listing"] and (given := [flag for flag, value in _beside(rest, word, taus, against) if value is not None]):
+        raise UserError(f"--list shows what is stored and asks nothing; leave {', '.join(given)} out")
     naming = Naming.of(rest.pop("name"), rest.pop("reason"), rest.pop("store"), against=against, taus=len(taus))
     if rest.pop("listing"):
         list_replays(place, at, as_json=as_json)
@@ -81,6 +84,7 @@ def command(
     criteria = _criteria(word, taus, rest)
     if against is not None and naming is None:
         criteria.append(read_criterion(against, {}))
+    _check(criteria, source=how.source, alone=name_flips and naming is None)
     clocks = CLOCKS if naming else frozenset(criterion.clock for _, criterion in criteria)  # flips may ask any other
     with asking(place, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
@@ -96,6 +100,22 @@ def command(
     replay = asked and settle(place, asked, quiet=as_json, name_flips=name_flips)
     if as_json:
         print_json({**told(answers, snapshot, flipped), **({"replay": replay} if replay else {})})
+
+
+def _check(criteria: Sequence[tuple[str, Criterion]], *, source: str | None, alone: bool) -> None:
+    """Nothing; UserError for a flag that the questions leave nothing to do; `alone`: --flips are between them only."""
+    if alone and len(criteria) < 2:
+        raise UserError("--flips names what flips between two questions; add --against, a second --tau, or --name")
+    refuse_source(source, [criterion for _, criterion in criteria])
+
+
+def _beside(
+    rest: Mapping[str, Any], word: str | None, taus: Sequence[str], against: str | None
+) -> list[tuple[str, object]]:
+    """The flags of a question with their values, None where they are not given."""
+    flags = (("--name", rest["name"]), ("--reason", rest["reason"]), ("--store/--preview", rest["store"]))
+    asked = (("--criterion", word), ("--tau", taus or None), ("--against", against), ("--plot", rest["plot"]))
+    return [*flags, *asked, ("--flips", rest["name_flips"] or None), ("--from", rest["source"])]
 
 
 def _criteria(word: str | None, taus: Sequence[str], flags: dict[str, Any]) -> list[tuple[str, Criterion]]:
@@ -114,7 +134,6 @@ def _flips(answers: Sequence[Answer]) -> list[tuple[str, str, list[Change]]]:
 
 def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
     """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
-    from ledger.errors import UserError
     from replay.plots import curve_plot
     from replay.studies.curves import tau_curve
 
