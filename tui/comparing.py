@@ -36,15 +36,13 @@ from replay.estimates import (
     speeds,
     win_rate,
 )
+from replay.studies.curves import ALL
 from tui.measured import of_makers
 from tui.output import progress
 from tui.sides import Side, Sides
 
 if TYPE_CHECKING:
     from ledger.questions import Questions
-
-ALL = "all"
-"""The name of all tiers together."""
 
 
 @dataclass(frozen=True, slots=True)

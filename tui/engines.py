@@ -61,26 +61,33 @@ NUMPY = How()
 """Numpy in this process: what every command does that is not asked for more."""
 
 
-def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --device, --engine, --workers and --cluster, which reach the command together as `how`."""
+def engine_options(function: Callable[..., Any], *, device: bool = True) -> Callable[..., Any]:
+    """Adds --device, --engine, --workers and --cluster, which reach the command together as `how`.
+
+    Help is silent of --device where the command refuses it.
+    """
 
     @wraps(function)
     def asked(*args: Any, **rest: Any) -> Any:
         words = {name: rest.pop(name) for name in How.__slots__}
         return function(*args, how=How(**words), **rest)
 
-    for option in reversed(_OPTIONS):
+    for option in reversed((_device_option(hidden=not device), *_OPTIONS)):
         asked = option(asked)
     return asked
 
 
-_OPTIONS = (
-    click.option(
+def _device_option(*, hidden: bool) -> Callable[..., Any]:
+    return click.option(
         "--device",
         default=None,
         type=click.Choice(DEVICES),
+        hidden=hidden,
         help="Rank with torch, here or on a GPU; the verdicts are the same.  [default: numpy]",
-    ),
+    )
+
+
+_OPTIONS = (
     click.option(
         "--engine",
         default="local",

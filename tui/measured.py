@@ -71,7 +71,7 @@ def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command
 
         for option in reversed(options):
             asked = option(asked)
-        return engine_options(asked)
+        return engine_options(asked, device=device)
 
     return decorate
 

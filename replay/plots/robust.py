@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
+from replay.criteria import NS_PER_MS
 from replay.plots.figure import Kind
 from replay.plots.panels import Line, Panel, band, look, panels_plot
 from replay.studies.robustness import ALPHA, BETA
 from replay.studies.robustness import Line as Series
-
-NS_PER_MS = 1_000_000
 
 
 def robustness_plot(series: Sequence[Series], baseline: str, title: str, footer: str, *, kind: Kind) -> bytes:

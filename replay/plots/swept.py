@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from replay.criteria import NS_PER_MS
 from replay.errors import ReplayError
 from replay.plots.figure import Kind
 from replay.plots.panels import Line, Panel, band, look, panels_plot
 from replay.studies.sweeps import Point
 
-NS_PER_MS = 1_000_000
 AXES = ("tau", "timeout_ns", "beta_ns", "alpha")
 LABELS = {"tau": "tau (%)", "timeout_ns": "timeout (ms)", "beta_ns": "beta (ms)", "alpha": "alpha", "maker": "maker"}
 

@@ -17,6 +17,7 @@ from replay.devices.questions import Weighing
 from replay.judging.gates import Status, Verdicts, judge
 from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
 from replay.rewards import reward
+from replay.studies.makers import HUMAN
 
 POINTS = 21
 """Values of u at which programs are drawn: 0, 0.05, ..., 1."""
@@ -36,7 +37,7 @@ class Ladder:
     numbers: Floats  # [21, 16] in [0, 1)
 
 
-def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, maker: str = "human") -> Ladder:
+def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, maker: str = HUMAN) -> Ladder:
     """The maker's programs of a problem in order: incorrect ones, then correct ones from slowest to fastest.
 
     Correct is strict-correct, and speed is q_lead over all optimization tests, whatever criterion is simulated; equal
@@ -71,7 +72,7 @@ class Climbed(Weighing[Climb]):
     """The question what some criteria pay for draws from a maker's programs; all draw with the same random numbers."""
 
     asked: tuple[Criterion, ...]
-    maker: str = "human"
+    maker: str = HUMAN
 
     def under(self) -> tuple[Criterion, ...]:
         """What puts programs in order, then every criterion that is asked for."""

@@ -18,6 +18,7 @@ from replay.estimates import t_interval
 from replay.families import family
 from replay.measurements import Floats, ProblemMeasurements
 from replay.studies.ladders import POINTS, Climb, Climbed
+from replay.studies.makers import HUMAN
 
 NAN = math.nan
 
@@ -78,7 +79,7 @@ def simulate(
     problems: Sequence[ProblemMeasurements],
     criteria: Mapping[str, Criterion],
     *,
-    maker: str = "human",
+    maker: str = HUMAN,
     each: Each = one_by_one,
     progress: Callable[[int], None] | None = None,
 ) -> list[Simulation]:

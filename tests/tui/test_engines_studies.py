@@ -72,7 +72,9 @@ def test_torch_answers_as_numpy_does(ledger: Path, words: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("words", [SWEEP, ROBUSTNESS], ids=lambda words: words[0])
 def test_a_grid_on_a_device_is_refused(ledger: Path, words: tuple[str, ...]) -> None:
-    """Rather than answered without it: exit code 2 and one line."""
+    """Rather than answered without it: exit code 2 and one line. Help offers the cluster alone."""
+    offered = [flag for flag in ("--device", "--engine") if f"  {flag} " in well(words[0], "--help").out]
+    assert offered == ["--engine"]
     done = lap(*words, "--ledger", ledger, "--device", "cpu")
     assert (done.code, done.out) == (2, "")
     assert done.err == (

@@ -9,9 +9,9 @@ from tui.engines import How, engine_options
 from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json
 from tui.session import asking
 from tui.settings import read_settings
+from tui.tiers import HOW, tiers
 
 TAUS = ("100", "50", "30", "10")
-TIERS = ("auto", "stored", "tokens", "none")
 
 
 @click.command()
@@ -20,7 +20,7 @@ TIERS = ("auto", "stored", "tokens", "none")
 @criterion_options
 @click.option("--tau", "taus", multiple=True, metavar="PERCENT", help="p_tau; repeat.  [default: 100, 50, 30, 10]")
 @click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
-@click.option("--tiers", "told_by", default="auto", type=click.Choice(TIERS), help="Difficulty tiers.  [default: auto]")
+@click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="Difficulty tiers.  [default: auto]")
 @click.option("--b-campaign", default=None, metavar="ID", help="Campaign of B, where it is not that of A.")
 @click.option("--again", default=None, metavar="ID", help="Campaign that ran the same code again, for the A/A figure.")
 @from_option
@@ -70,7 +70,6 @@ def command(
     from tui.compared import show
     from tui.comparing import Asked, compare, same_code
     from tui.sides import find_sides
-    from tui.tiers import tiers
 
     _, criterion = read_criterion(word, flags)
     asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)

@@ -14,10 +14,10 @@ from replay.flips import Change, turned
 from replay.measurements import CLOCKS
 from replay.shell import Snapshot, load
 from tui.answers import Answer, Asking, ask
-from tui.commands.naming import Asked, Naming, list_replays, naming_options, preview, settle
 from tui.criteria import criterion_options, read_criterion, refuse_source
 from tui.engines import engine_options
 from tui.memory import keep_freed_memory
+from tui.naming import Asked, Naming, list_replays, naming_options, preview, settle
 from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say, write_whole
 from tui.session import asking
 from tui.settings import read_settings

@@ -10,6 +10,7 @@ import click
 
 from ledger.errors import UserError
 from replay.criteria import ENVIRONMENTS, REWARDS, Criterion
+from replay.studies.makers import HUMAN
 from tui.engines import How
 from tui.measured import Measured, Study, named_criteria, small_print, study_options
 from tui.memory import keep_freed_memory
@@ -45,7 +46,7 @@ COLUMNS = (
     help="Repeat.  [default: every environment and reward preset]",
 )
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="N", help="Of the draws.  [default: 0]")
-@click.option("--maker", default="human", metavar="MAKER", help="Whose programs are drawn.  [default: human]")
+@click.option("--maker", default=HUMAN, metavar="MAKER", help=f"Whose programs are drawn.  [default: {HUMAN}]")
 @click.option(
     "--online",
     default=None,

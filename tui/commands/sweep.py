@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ledger.errors import UserError
-from replay.criteria import Criterion
+from replay.criteria import NS_PER_MS, Criterion
 from tui.axes import durations_ns, factors, percents, timeouts_ns
 from tui.criteria import criterion_options, read_criterion
 from tui.engines import How
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from replay.studies.sweeps import Axes, Point
 
 MOST_REPLAYS = 20_000
-NS_PER_MS = 1_000_000
 COLUMNS = (
     "alpha",
     "beta, ms",
