@@ -1,7 +1,6 @@
 """`lap export bundle` and `lap export check`: what another laboratory verifies and replays without a ledger."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from tui.session import asking
 from tui.settings import read_settings
 
 if TYPE_CHECKING:
+    from consumers.exports.bundle_facts import LeftOut
     from consumers.exports.gathered import Asked, Gathered
     from ledger.questions import Questions
 
@@ -40,13 +40,13 @@ def bundle(path: Path, **flags: Any) -> None:
 
     asked = asked_of(flags)
     with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
-        answers = [gather(questions, asked), *_declared(questions, asked)]
+        answer, (answers, left) = gather(questions, asked), _declared(questions, asked)
         with progress("bundling frames", 0) as bar:
 
             def told(done: int, total: int) -> None:
                 bar.update(bar.task_ids[0], completed=done, total=total)
 
-            done = write_bundle(path, questions, answers, told)
+            done = write_bundle(path, questions, [answer, *answers], told, left_out=left)
         found = {"cut": str(questions.cut), "path": path.name, **asdict(done)}
     if flags["as_json"]:
         print_json(found)
@@ -78,18 +78,21 @@ def check(path: Path, head: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(code)
 
 
-def _declared(questions: "Questions", asked: "Asked") -> "Iterator[Gathered]":
-    """The answers to every criterion in the ledger but the one asked; told where one cannot be answered."""
+def _declared(questions: "Questions", asked: "Asked") -> "tuple[list[Gathered], list[LeftOut]]":
+    """The answers to every criterion in the ledger but the one asked; told which one cannot be answered, and why."""
+    from consumers.exports.bundle_facts import LeftOut
     from consumers.exports.gathered import Asked, gather
     from replay.criteria import Criterion
     from replay.errors import ReplayError
 
-    seen = {asked.criterion.hash}
+    seen, answers, left = {asked.criterion.hash}, [], []
     for row in questions.rows("SELECT * FROM criterion ORDER BY name, criterion_hash"):
         try:
             criterion = Criterion.from_mapping(json.loads(row["canonical"]))
             if criterion.hash not in seen:
                 seen.add(criterion.hash)
-                yield gather(questions, Asked(row["name"], criterion, asked.campaign, asked.source))
+                answers.append(gather(questions, Asked(row["name"], criterion, asked.campaign, asked.source)))
         except (LapError, ReplayError) as why:
             say(f"criterion {row['name']} is left out: {why}")
+            left.append(LeftOut(row["criterion_hash"], row["canonical"], str(why)))
+    return answers, left

@@ -15,20 +15,21 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 
-from consumers.exports.bundle_facts import Contents, Facts, blobs, parquet, places
+from consumers.exports.bundle_facts import Contents, Facts, LeftOut, blobs, parquet, places
 from consumers.exports.chain import digests, head_at, partitions
 from consumers.exports.gathered import Gathered, estimate_rows
+from consumers.exports.portable.known import FORMAT
 from consumers.exports.tables import verdict_table
 from ledger.outputs import finite, whole
 from ledger.questions import Questions
 from ledger.store.engine import reading
 from ledger.store.reader import segment_rows
-from replay.criteria import describe
 from replay.shell import KERNEL
 
-FORMAT = 1
+_Q = ("q_lo", "q_hi", "q_den")
 Told = Callable[[int, int], None]
 _DATE = (1980, 1, 1, 0, 0, 0)
 """A bundle of the same cut has the same bytes, whenever it is written."""
@@ -60,14 +61,19 @@ class Bundled:
 
 
 def write_bundle(
-    path: Path, questions: Questions, answers: Sequence[Gathered], told: Told = lambda _done, _total: None
+    path: Path,
+    questions: Questions,
+    answers: Sequence[Gathered],
+    told: Told = lambda _done, _total: None,
+    *,
+    left_out: Sequence[LeftOut] = (),
 ) -> Bundled:
     """Writes the bundle of one campaign with every answer's table and the campaign's named replays.
 
-    `told` hears how many frames of how many are in it. Fault when a frame or a blob is missing or altered; UserError
-    when the file cannot be written, and nothing is left then.
+    `told` hears how many frames of how many are in it; `left_out` are the declared criteria that have no answer. Fault
+    when a frame or a blob is missing or altered; UserError when the file cannot be written, and nothing is left then.
     """
-    contents = Contents.of(questions, answers)
+    contents = Contents.of(questions, answers, left_out)
     with whole(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         facts = Facts(part.parent)
         named = {name: _put(archive, name, data) for name, data in _parts(questions, contents, facts=facts, told=told)}
@@ -92,7 +98,7 @@ def _put(archive: zipfile.ZipFile, name: str, data: IO[bytes]) -> str:
 
 def _parts(questions: Questions, contents: Contents, *, facts: Facts, told: Told) -> Iterator[tuple[str, IO[bytes]]]:
     answers = contents.answers
-    small = {"__main__.py": _MAIN.encode(), **_code(), "tables.json": _json([_table(answer) for answer in answers])}
+    small = {"__main__.py": _MAIN.encode(), **_code(), "tables.json": _json(_tables(questions, contents))}
     small["verdicts.parquet"] = parquet(pa.concat_tables([_verdicts(answer) for answer in answers]))
     yield from ((name, io.BytesIO(data)) for name, data in small.items())
     yield from ((name, io.BytesIO(data)) for name, data in blobs(questions, contents))
@@ -120,13 +126,25 @@ def _code() -> dict[str, bytes]:
     return found
 
 
-def _table(answer: Gathered) -> dict[str, Any]:
+def _tables(questions: Questions, contents: Contents) -> list[dict[str, Any]]:
+    """What tables.json says: every answer, and the declared criteria that have none."""
+    rows = questions.rows("SELECT criterion_hash, name FROM criterion")
+    names = {row["criterion_hash"]: row["name"] for row in rows}
+    left = [
+        {"name": names[one.hash], "hash": one.hash, "canonical": one.canonical, "left_out": one.why}
+        for one in contents.left_out
+    ]
+    return [*(_table(answer, names) for answer in contents.answers), *left]
+
+
+def _table(answer: Gathered, names: Mapping[str, str]) -> dict[str, Any]:
     calibration = answer.calibration.calibration_id if answer.calibration else None
     criterion = answer.asked.criterion
+    canonical = criterion.canonical().decode()
     return {
-        "name": answer.asked.name,
+        "name": names.get(criterion.hash, canonical),  # never a word that nothing in the bundle proves
         "hash": criterion.hash,
-        "canonical": criterion.canonical().decode(),
+        "canonical": canonical,
         "calibration": calibration,
         "k": 1,
         "estimates": finite(estimate_rows(answer)),
@@ -134,7 +152,14 @@ def _table(answer: Gathered) -> dict[str, Any]:
 
 
 def _verdicts(answer: Gathered) -> pa.Table:
-    table = verdict_table(answer)
+    """The verdicts in columns that can be computed again: q in lowest terms, without the words on why."""
+    table = verdict_table(answer).drop_columns(["reason"])
+    numbers = np.array([table[name].to_numpy() for name in _Q])
+    numbers[:, numbers[2] == 0] = 0
+    numbers //= np.maximum(np.gcd.reduce(numbers, axis=0), 1)
+    for name, values in zip(_Q, numbers, strict=True):
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, table.schema.field(place), pa.array(values))
     return table.add_column(0, "criterion_hash", pa.array([answer.asked.criterion.hash] * len(table), pa.string()))
 
 
@@ -151,7 +176,6 @@ def _about(questions: Questions, answer: Gathered) -> dict[str, Any]:
         "manifests": manifests,
         "campaign": answer.snapshot.name,
         "kernel": KERNEL,
-        "fields": {field.name: field.default for field in describe()},
     }
 
 

@@ -43,18 +43,28 @@ _WANTED = {
 """The events of a bundle: raw table, and which of its rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A declared criterion that has no answer in a bundle, and why."""
+
+    hash: str
+    canonical: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
     """What a bundle answers: tables of a campaign at one cut, and the named replays of it up to there."""
 
     answers: Sequence[Gathered]
     replays: Sequence[Mapping[str, Any]]
+    left_out: Sequence[LeftOut] = ()
 
     @classmethod
-    def of(cls, questions: Questions, answers: Sequence[Gathered]) -> "Contents":
+    def of(cls, questions: Questions, answers: Sequence[Gathered], left_out: Sequence[LeftOut]) -> "Contents":
         """The answers with every named replay of their campaign."""
         campaign = answers[0].snapshot.name
-        return cls(answers, [row for row in named(questions) if row["campaign_id"] == campaign])
+        return cls(answers, [row for row in named(questions) if row["campaign_id"] == campaign], left_out)
 
     @property
     def fits(self) -> list[str]:
@@ -64,7 +74,7 @@ class Contents:
 
     @property
     def criteria(self) -> list[str]:
-        """The hashes of all criteria."""
+        """The hashes of all criteria that are answered."""
         own = {answer.asked.criterion.hash for answer in self.answers}
         return sorted(own | {row["criterion_hash"] for row in self.replays})
 
@@ -81,7 +91,7 @@ def places(questions: Questions, contents: Contents) -> Places:
         "campaigns": contents.campaigns(questions),
         "problems": list(contents.answers[0].snapshot.campaign["problems"]),
         "fits": contents.fits,
-        "criteria": contents.criteria,
+        "criteria": [*contents.criteria, *(one.hash for one in contents.left_out)],
         "replays": [row["replay_id"] for row in contents.replays],
     }
     found: dict[tuple[str, int], set[int]] = {}

@@ -161,7 +161,7 @@ TIMINGS, ENDS = "events/timing.measured.v1.parquet", "events/execution.finished.
         (TIMINGS, "wall_ns", 1, "its rows do not give its digest"),
         (TIMINGS, "wall_ns", 1, "its timings are not those that its end names"),
         (ENDS, "outcome", "wrong_answer", "its rows do not give its digest"),
-        ("verdicts.parquet", "verdict", "undecided", "the verdict is"),
+        ("verdicts.parquet", "verdict", "undecided", "its verdict is"),
         ("frames.parquet", "admission", 1, "it is not in the chain at its place"),
     ],
 )
@@ -209,7 +209,7 @@ def test_the_code_of_a_release_checks_a_bundle_too(home: Path, tmp_path: Path) -
     verdicts = with_value(parts(home / "campaign.zip")["verdicts.parquet"], "verdict", 0, "undecided")
     forged = {"verdicts.parquet": verdicts, "__main__.py": b"print('proven and replayed')\n"}
     done = lap("export", "check", rewritten(home / "campaign.zip", tmp_path / "forged.zip", forged))
-    assert (done.code, "the verdict is" in done.out) == (1, True)
+    assert (done.code, "its verdict is" in done.out) == (1, True)
 
 
 def test_what_it_cannot_answer_it_says(home: Path, alone: Run) -> None:

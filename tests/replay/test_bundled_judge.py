@@ -99,6 +99,7 @@ def check(m, criterion, bundled=None):
         q = (Fraction(int(kernel.q_lo[row]), den), Fraction(int(kernel.q_hi[row]), den)) if den else None
         assert (found.status, found.references) == (kernel.status[row], kernel.pool_size[row]), kernel.reason[row]
         assert found.q == q
+        assert (found.c, found.g) == (kernel.c[row], kernel.g[row]), kernel.reason[row]
 
 
 @given(fresh=worlds(ALL, programs=4, tests=3), stored=worlds(ALL, programs=5, tests=4), data=st.data())

@@ -1,17 +1,18 @@
-"""Every stored answer again: the tables of a bundle, and the named replays with what they flipped.
+"""Every named replay of a bundle again, with what it flipped.
 
 A named replay is a fact of the ledger, proven with its frame. It is asked again at its own cut, from the frames that
 were admitted up to there.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from consumers.exports.portable.judging import WORDS, Judged, Verdict, differs, estimates
-from consumers.exports.portable.replayer import Replayer, UnknownQuestionError
+from consumers.exports.portable.judging import WORDS, Judged
+from consumers.exports.portable.known import KERNEL
+from consumers.exports.portable.replayer import Replayer, UnknownQuestionError, WrongFitError
 from consumers.exports.portable.report import Report
+from consumers.exports.portable.tables import wrong_estimates
 
 _REPLAY = (
     *("replay_id", "name", "campaign_id", "criterion_hash", "calibration_id", "result", "kernel", "cut"),
@@ -19,24 +20,6 @@ _REPLAY = (
 )
 Said = dict[tuple[str, str], int]
 """(problem, program) -> verdict."""
-
-
-def check_tables(replayer: Replayer, report: Report) -> None:
-    """Every stored table comes out again: each criterion's hash, counts, estimates and verdicts."""
-    verdicts: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in replayer.bundle.table("verdicts.parquet").to_pylist():
-        verdicts.setdefault(row["criterion_hash"], {})[row["program_id"]] = row
-    for table in replayer.bundle.json("tables.json"):
-        name, canonical = table["name"], table["canonical"]
-        if hashlib.sha256(canonical.encode()).hexdigest() != table["hash"]:
-            report.wrong.append(f"{name}: its criterion does not give its hash")
-        try:
-            judged = replayer.answer(json.loads(canonical), table["calibration"])
-        except UnknownQuestionError as why:
-            report.not_replayed(name, why)
-            continue
-        wrong = [*_wrong_estimates(table, judged), *_wrong_verdicts(verdicts.get(table["hash"], {}), judged)]
-        report.table(name, table["hash"], wrong)
 
 
 def check_replays(replayer: Replayer, report: Report) -> None:
@@ -48,8 +31,8 @@ def check_replays(replayer: Replayer, report: Report) -> None:
         if row["campaign_id"] != bundle.about["campaign"]:
             continue  # it came along in a frame
         name, stated = f"replay {row['name']}", declared.get(row["criterion_hash"])
-        if row["kernel"] != bundle.about["kernel"]:
-            words = f"stored by kernel {row['kernel']}, this is {bundle.about['kernel']}: verdicts may rightly differ"
+        if row["kernel"] != KERNEL:
+            words = f"stored by kernel {row['kernel']}, this is {KERNEL}: verdicts may rightly differ"
             report.not_replayed(name, words)
         elif stated is None:
             report.wrong.append(f"{name}: its criterion is not in the bundle")
@@ -63,10 +46,13 @@ def _check_replay(
     name, table = f"replay {row['name']}", json.loads(row["result"])
     try:
         judged = replayer.answer(json.loads(canonical), row["calibration_id"], cut=row["cut"])
+    except WrongFitError as why:
+        report.table(name, row["replay_id"], [str(why)])
+        return
     except UnknownQuestionError as why:
         report.not_replayed(name, why)
         return
-    wrong = list(_wrong_estimates(table, judged))
+    wrong = list(wrong_estimates(table, judged))
     if row["verdicts_blob"] is not None:
         wrong += _wrong_said(_held(replayer, row), _now(judged))
     if row["flips_blob"] is not None:
@@ -116,34 +102,3 @@ def _wrong_flips(
     listed = {(one["problem"], one["program"], one["before"], one["after"]) for one in told}
     if listed != found or row["flipped"] != len(found):
         yield f"it flipped {len(found)} verdicts, says that it flipped {row['flipped']}, and lists {len(listed)}"
-
-
-def _wrong_estimates(table: Mapping[str, Any], judged: Sequence[Judged]) -> Iterator[str]:
-    found = estimates(judged, table["k"])
-    if [row["maker"] for row in table["estimates"]] != [row["maker"] for row in found]:
-        yield "other makers than in its table"
-        return
-    for told, row in zip(table["estimates"], found, strict=True):
-        for name in differs(told, row):
-            yield f"{name} of {row['maker']} is {row[name]}, and its table says {told.get(name)}"
-
-
-def _wrong_verdicts(told: dict[str, dict[str, Any]], judged: Sequence[Judged]) -> Iterator[str]:
-    found = {v.program: v for one in judged for v in one.verdicts}
-    for program in sorted({*told} ^ {*found}):
-        yield f"{program}: not in both"
-    for program in sorted({*told} & {*found}):
-        row, v = told[program], found[program]
-        if row["verdict"] != WORDS[v.status] or row["references"] != v.references or not _same_q(row, v):
-            yield f"{program}: the verdict is {WORDS[v.status]}, q {q_words(v)}, against {v.references} references"
-
-
-def _same_q(row: dict[str, Any], v: Verdict) -> bool:
-    if v.q is None or not row["q_den"]:
-        return v.q is None and not row["q_den"]
-    return (v.q[0] * row["q_den"], v.q[1] * row["q_den"]) == (row["q_lo"], row["q_hi"])
-
-
-def q_words(v: Verdict) -> str:
-    """The quality of a program: a fraction, or from one to another."""
-    return "unknown" if v.q is None else str(v.q[0]) if v.q[0] == v.q[1] else f"{v.q[0]} to {v.q[1]}"

@@ -8,16 +8,16 @@ Exit code 1 when anything differs, 2 for a wrong word, 3 when all holds but a ta
 import argparse
 import json
 import sys
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from consumers.exports.portable import proof
-from consumers.exports.portable.checks import check_replays, check_tables, q_words
+from consumers.exports.portable import parts, proof
+from consumers.exports.portable.checks import check_replays
 from consumers.exports.portable.facts import Bundle
 from consumers.exports.portable.judging import WORDS, estimates
 from consumers.exports.portable.replayer import Replayer, UnknownQuestionError
 from consumers.exports.portable.report import Report
+from consumers.exports.portable.tables import check_tables, q_words
 from ledger.proof.bundle_verifier import BROKEN
 
 
@@ -74,24 +74,50 @@ def main(arguments: Sequence[str], path: str) -> int:
     words = _words(arguments)
     report, table = Report(), None
     try:
-        bundle = Bundle(path)
-        replayer = Replayer(bundle)
-        if not words.no_proof:
-            report.wrong += _proven(bundle, words.head)
-            report.proven = True
-        check_tables(replayer, report)
-        check_replays(replayer, report)
-        table = asked_for(replayer, words)
-    except UnknownQuestionError as error:
-        sys.stderr.write(f"the criterion cannot be answered: {error}\n")
-        return 2
-    except (*BROKEN, zipfile.BadZipFile) as error:
-        report.wrong.append(f"the bundle cannot be read: {type(error).__name__}: {error}")
+        replayer = Replayer(Bundle(path))
+    except BROKEN as error:
+        report.wrong.append(_unreadable(error))
+    else:
+        _check(replayer, report, words)
+        try:
+            table = asked_for(replayer, words)
+        except UnknownQuestionError as error:
+            if not report.wrong:
+                sys.stderr.write(f"the criterion cannot be answered: {error}\n")
+                return 2
+            report.said.append(f"the criterion cannot be answered: {error}")
+        except BROKEN as error:
+            report.wrong.append(_unreadable(error))
     report.tell(table, as_json=words.json)
     return report.code
 
 
-def _proven(bundle: Bundle, head: str | None) -> list[str]:
-    checks = (proof.check_parts, proof.check_blobs, proof.check_frames, proof.check_timings)
-    wrong = [line for check in checks for line in check(bundle)]
-    return [*wrong, *proof.check_head(bundle, head or bundle.about["head"])]
+def _check(replayer: Replayer, report: Report, words: argparse.Namespace) -> None:
+    """Takes in what every check says; one that cannot read what it needs is told, and the others go on."""
+    bundle = replayer.bundle
+    if not words.no_proof:
+        report.proven = True
+        for check in _PROOFS:
+            _try(report, lambda check: report.wrong.extend(check(bundle)), check)
+        if words.head:
+            _try(report, lambda head: report.wrong.extend(proof.check_head(bundle, head)), words.head)
+    for replays in (check_tables, check_replays):
+        _try(report, lambda replay: replay(replayer, report), replays)
+
+
+_PROOFS = (
+    *(parts.check_about, parts.check_parts, parts.check_blobs),
+    *(proof.check_frames, proof.check_timings, proof.check_cut, proof.check_own_head),
+)
+
+
+def _try(report: Report, check: Callable[[Any], None], on: Any) -> None:
+    try:
+        check(on)
+    except BROKEN as error:
+        line = _unreadable(error)
+        report.wrong += [] if line in report.wrong else [line]
+
+
+def _unreadable(error: BaseException) -> str:
+    return f"the bundle cannot be read: {type(error).__name__}: {error}"

@@ -52,7 +52,7 @@ class Bundle:
 
     def __init__(self, path: str) -> None:
         self.zip = zipfile.ZipFile(path)
-        self.about: dict[str, Any] = json.loads(self.zip.read("bundle.json"))
+        self.about: dict[str, Any] = self.json("bundle.json")
         self.frames = self.table("frames.parquet")
         self._until: np.ndarray[Any, np.dtype[np.bool_]] | None = None  # which frames are seen; None: all
 
@@ -75,12 +75,18 @@ class Bundle:
         return data
 
     def table(self, name: str) -> pa.Table:
-        """A Parquet file of the bundle; KeyError when it is not there."""
-        return pq.read_table(pa.BufferReader(self.zip.read(name)))
+        """A Parquet file of the bundle; KeyError when it is not there, ValueError when it is none."""
+        try:
+            return pq.read_table(pa.BufferReader(self.zip.read(name)))
+        except pa.ArrowException as error:
+            raise ValueError(f"{name}: {error}") from None
 
     def json(self, name: str) -> Any:
-        """A JSON file of the bundle."""
-        return json.loads(self.zip.read(name))
+        """A JSON file of the bundle; KeyError when it is not there, ValueError when it is none."""
+        try:
+            return json.loads(self.zip.read(name))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
 
     def kinds(self) -> list[str]:
         """The event types in it, each with its version."""

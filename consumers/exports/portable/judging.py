@@ -25,6 +25,8 @@ class Verdict:
     status: int
     q: tuple[Fraction, Fraction] | None
     references: int
+    c: int  # the gates: 1, 0, -1 undecided
+    g: int
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Judge:
         if not self.trials.stays:
             c = g = -1
         row = self.problem.programs[p]
-        return Verdict(row["program_id"], row["maker"], combine(c, g), q, size)
+        return Verdict(row["program_id"], row["maker"], combine(c, g), q, size, c, g)
 
     def _pool(self, tests: Sequence[int]) -> Pool:
         key = tuple(tests)

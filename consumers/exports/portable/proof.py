@@ -1,4 +1,4 @@
-"""Whether a bundle is what it says: parts, frames, chains, the head, timings and criteria, all recomputed.
+"""Whether the facts of a bundle are what its ledger held: frames, chains, cut, head and timings, all recomputed.
 
 Each check yields one line for everything that does not hold; nothing in the bundle is believed.
 """
@@ -12,47 +12,39 @@ import numpy as np
 import pyarrow as pa
 
 from consumers.exports.portable.facts import Bundle, counts_of
+from consumers.exports.portable.known import COLUMNS
 from ledger.proof.bundle_verifier import frame_digest, place_of, plain, rows_bytes, sha
-
-ALONE = "bundle.json"
-"""The one part that no digest in the bundle covers: what it says is recomputed, or printed to be compared."""
-
-
-def check_parts(bundle: Bundle) -> Iterator[str]:
-    """Every file is there with the bytes that `bundle.json` names, and no other."""
-    told, names = bundle.about["parts"], {*bundle.zip.namelist()} - {ALONE}
-    for name in sorted({*told} ^ names):
-        yield f"{name}: {'lost' if name in told else 'not a part of the bundle'}"
-    for name in sorted({*told} & names):
-        if hashlib.sha256(bundle.zip.read(name)).hexdigest() != told[name]:
-            yield f"{name}: its bytes are not those that bundle.json names"
-
-
-def check_blobs(bundle: Bundle) -> Iterator[str]:
-    """Every text has the bytes that its name says; events name texts by their SHA-256."""
-    for name in bundle.zip.namelist():
-        if name.startswith("blobs/") and f"blobs/{hashlib.sha256(bundle.zip.read(name)).hexdigest()}" != name:
-            yield f"{name}: its bytes are not those that its name says"
 
 
 def check_frames(bundle: Bundle) -> Iterator[str]:
-    """Every frame's rows give its digest, and it has its place in its partition's chain."""
-    chains = chains_of(bundle)
+    """Every frame is there once, its rows give its digest, and it has its place in its partition's chain."""
+    chains, seen = chains_of(bundle), []
     frames = bundle.frames.to_pylist()
-    seen = 0
     for name in bundle.kinds():
         kind, version = name.split("/")[1].removesuffix(".parquet").rsplit(".v", 1)
         table = bundle.table(name).combine_chunks()
         numbers = table["_frame"].to_numpy()
         edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         columns = table.drop_columns(["_frame", "_row"])
+        if _columns(kind, columns) != COLUMNS[f"{kind}.v{version}"]:
+            yield f"{name}: its columns are not those of {kind}"
+        lengths = np.diff(edges)
+        if not np.array_equal(table["_row"].to_numpy(), np.arange(len(numbers)) - np.repeat(edges[:-1], lengths)):
+            yield f"{name}: its rows are not in the order of their frames"
         for start, end in pairwise(edges):
-            seen += 1
+            seen.append(int(numbers[start]))
             yield from _check_frame(
                 frames[int(numbers[start])], columns.slice(start, end - start), chains, (kind, version)
             )
-    if seen != len(frames):
-        yield f"frames.parquet: {len(frames)} frames are named, {seen} have rows"
+    if sorted(seen) != list(range(len(frames))):
+        yield f"frames.parquet: {len(frames)} frames are named, {len({*seen})} have rows, {len(seen)} times in all"
+    if len({(one["stream"], one["partition"], one["admission"]) for one in frames}) != len(frames):
+        yield "frames.parquet: two frames are named at one place"
+
+
+def _columns(kind: str, rows: pa.Table) -> str:
+    """The digest of the names and types of columns; Parquet has a word of its own for what a list is made of."""
+    return sha(kind, *(f"{field.name} {field.type}".replace("<element:", "<item:") for field in rows.schema))
 
 
 def _check_frame(
@@ -68,7 +60,8 @@ def _check_frame(
         yield f"{where}: its rows are not those of one whole frame"
     elif frame_digest(headers, batch) != frame["digest"]:
         yield f"{where}: its rows do not give its digest"
-    if chains.get(place, [])[frame["admission"] - 1 : frame["admission"]] != [frame["digest"]]:
+    before = max(frame["admission"] - 1, 0)
+    if chains.get(place, [])[before : frame["admission"]] != [frame["digest"]]:
         yield f"{where}: it is not in the chain at its place"
 
 
@@ -78,8 +71,24 @@ def chains_of(bundle: Bundle) -> dict[tuple[str, int], list[str]]:
     return {place_of(name): bundle.zip.read(name).decode().split() for name in names}
 
 
-def check_head(bundle: Bundle, word: str) -> Iterator[str]:
-    """The head follows from the chains at its cut, with some length of the chain of manifests."""
+def check_cut(bundle: Bundle) -> Iterator[str]:
+    """The cut is as long as the chains, and the one that the bundle's head names."""
+    cut, of_head = bundle.about["cut"], bundle.about["head"].partition("@")[2]
+    lengths = {place: len(chain) for place, chain in chains_of(bundle).items()}
+    counts = dict.fromkeys(lengths, 0) | counts_of(cut)
+    if counts != lengths:
+        yield f"bundle.json: its cut {cut} is not that of its chains"
+    if cut != of_head:
+        yield f"bundle.json: its cut {cut} is not that of its head, {of_head}"
+
+
+def check_own_head(bundle: Bundle) -> Iterator[str]:
+    """The bundle's head follows from its chains and all of its manifests."""
+    return check_head(bundle, bundle.about["head"], own=True)
+
+
+def check_head(bundle: Bundle, word: str, *, own: bool = False) -> Iterator[str]:
+    """A head follows from the chains at its cut, with some length of the chain of manifests; the `own` one with all."""
     head, _, cut = word.partition("@")
     chains = chains_of(bundle)
     counts = dict.fromkeys(chains, 0) | counts_of(cut)
@@ -92,8 +101,8 @@ def check_head(bundle: Bundle, word: str) -> Iterator[str]:
     if any(counts[place] > len(chain) for place, chain in chains.items()):
         yield f"the head {head} is of a later cut than the bundle: {cut}"
         return
-    links = ["", *bundle.about["manifests"]]
-    if head not in [sha("ledger", number, link, *words) for number, link in enumerate(links)]:
+    links = list(enumerate(["", *bundle.about["manifests"]]))
+    if head not in [sha("ledger", number, link, *words) for number, link in (links[-1:] if own else links)]:
         yield f"the head {head} at {cut} does not follow from the chains"
     for frame in bundle.frames.to_pylist():
         if frame["admission"] > counts[frame["stream"], frame["partition"]]:

@@ -18,6 +18,7 @@ class Report:
     proven: bool = False
     said: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    empty: bool = False  # the bundle holds no table of its own
     tables: int = 0
     unreplayed: int = 0
 
@@ -37,15 +38,17 @@ class Report:
     @property
     def code(self) -> int:
         """0 when all holds and was replayed, else WRONG or UNREPLAYED."""
-        return WRONG if self.wrong else UNREPLAYED if self.unreplayed else 0
+        return WRONG if self.wrong else UNREPLAYED if self.unreplayed or self.empty else 0
 
     @property
     def end(self) -> str:
         """The last line."""
         if self.wrong:
             return "damaged"
+        proven = "proven" if self.proven else "not proven"
+        if self.empty:
+            return f"{proven}; no table in the bundle"
         if self.unreplayed:
-            proven = "proven" if self.proven else "not proven"
             return f"{proven}; {self.unreplayed} of {self.tables} tables not replayed"
         return "proven and replayed" if self.proven else "replayed, not proven"
 
