@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from consumers.replays import Draft, Flipped
 
 F = TypeVar("F", bound=Callable[..., Any])
+LONGEST = 300
+"""Characters of a name or a reason: as many as an imported file may give a name."""
 
 
 def naming_options(function: F) -> F:
@@ -61,6 +63,9 @@ class Naming:
             raise UserError("--name: a replay's name is one line of text; write for instance --name strict")
         if reason is None or not reason.strip() or not reason.isprintable():
             raise UserError("a named replay says why it was asked in one line; add --reason WORDS")
+        for flag, words in (("--name", name), ("--reason", reason)):
+            if len(words) > LONGEST:
+                raise UserError(f"{flag}: {len(words)} characters, above the limit of {LONGEST}; say it in fewer words")
         if taus > 1:
             raise UserError("a named replay asks one question; give one --tau, and another name to the next")
         return cls(name, reason, store, against)

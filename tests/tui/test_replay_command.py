@@ -280,6 +280,8 @@ def test_a_terminal_is_asked(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (("--store",), "give it a name with --name"),
         (("--name", " ", "--reason", "b"), "one line of text"),
         (("--name", "a\nb", "--reason", "b"), "one line of text"),
+        (("--name", "a" * 301, "--reason", "b"), "--name: 301 characters, above the limit of 300"),
+        (("--name", "a", "--reason", "b" * 301), "--reason: 301 characters, above the limit of 300"),
         (("--name", "a", "--reason", "b", "--tau", "1", "--tau", "2"), "give one --tau"),
         (("--name", "a", "--reason", "b", "--against", "none"), "no replay 'none'"),
     ],
