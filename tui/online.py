@@ -12,7 +12,7 @@ LARGEST_BYTES = 1_000_000
 def read_results(path: str) -> dict[str, float]:
     """Results of training by criterion, from a CSV file of `criterion,value`; a first line of words is a heading.
 
-    UserError where it cannot be read, is larger than LARGEST_BYTES, or says anything else.
+    UserError where it cannot be read, is larger than LARGEST_BYTES, holds no result, or says anything else.
     """
     try:
         with Path(path).open("rb") as file:
@@ -35,6 +35,8 @@ def _results(path: str, text: str) -> dict[str, float]:
         if value is None or cells[0] in found:
             raise UserError(f"--online {path}, line {number}: write criterion,value, each criterion once")
         found[cells[0]] = value
+    if not found:
+        raise UserError(f"--online {path}: holds no result; give lines of criterion,value")
     return found
 
 

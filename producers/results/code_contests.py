@@ -48,13 +48,17 @@ def count_rows(path: Path) -> int:
 
 
 def rows(path: Path, *, license: str = "") -> Iterator[Row]:  # noqa: A002  (the field's own word)
-    """Each problem of a file, read when it is asked for; UserError names the row that is broken.
+    """Each problem of a file, read when it is asked for; UserError names the row that is broken, or says that
+    there is none.
 
     `license` is told of every problem: the file does not say it.
     """
     check_file(path)
+    number = 0
     for number, value in _values(path):
         yield _row(Record.of(value, f"{shown(path.name)}, row {number}"), license)
+    if not number:
+        raise UserError(f"{shown(path.name)}: holds no problem; give a file of Code Contests, or fetch it again")
 
 
 def _is_parquet(path: Path) -> bool:

@@ -4,6 +4,8 @@ One file is one session. Which human a reference time belongs to is not said: th
 """
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -62,14 +64,14 @@ def read(path: Path, model: str | None = None) -> Results:
         service=FORMAT,
         reference_rule="every human run time of the session",
         problems=problems,
-        unknown=UNKNOWN,
+        unknown=(*UNKNOWN, *scores.unknown()),
         said={},
         figures=scores.figures(),
     )
 
 
 def _problem(session: Record, slug: str, maker: str, scores: "_Scores") -> ResultProblem:
-    samples = session.records(slug, "sample")
+    samples = session.records(slug, f"{shown(slug)}, sample")
     if not samples:
         session.refuse(slug, "at least one sample")
     times = samples[0].all_seconds_ns("runtimes")
@@ -80,7 +82,7 @@ def _problem(session: Record, slug: str, maker: str, scores: "_Scores") -> Resul
         program = _sample(sample, maker)
         if programs.setdefault(program.name, program) is not program:
             raise UserError(f"{sample.where}: its 'index' was used before; give every sample of a problem one index")
-        scores.add(sample)
+        scores.add(slug, sample)
     references = [_reference(k, len(times), ns) for k, ns in enumerate(sorted(times), 1)]
     return ResultProblem(original=slug, programs=(*programs.values(), *references))
 
@@ -122,37 +124,56 @@ def _reference(place: int, of: int, wall_ns: int) -> ResultProgram:
 
 
 class _Scores:
-    """The file's stored scores beside Mercury's formulas, over all samples."""
+    """The file's stored scores beside Mercury's formulas, over all samples; a score that no formula gives is not known.
+
+    A sample that passed has no score where the references of its problem have no spread. It is a fact all the same.
+    """
 
     def __init__(self) -> None:
         self.passed: list[bool] = []
         self.stored: list[float] = []
+        self.scored: list[float] = []  # the stored scores that formulas can be held against
         self.ours: dict[Beyond, list[float]] = {version: [] for version in get_args(Beyond)}
+        self.open: Counter[str] = Counter()  # problem -> its samples whose score is not known
 
-    def add(self, sample: Record) -> None:
-        """Takes one sample in; UserError where its score cannot be: its references have no spread."""
+    def add(self, slug: str, sample: Record) -> None:
+        """Takes one sample of a problem in; UserError where a number is none."""
         status = _status(sample)
         passed = status.text("result") == "passed"
+        runtime, references = status.number("runtime"), sample.numbers("runtimes")
         self.passed.append(passed)
+        try:
+            found = {version: mercury_beyond(runtime, references, version, passed=passed) for version in self.ours}
+        except ReplayError:  # the references have no spread
+            self.open[slug] += 1
+            self.stored += [sample.number("beyond_p")] if sample.has("beyond_p") else []
+            return
         self.stored.append(sample.number("beyond_p"))
-        for version, values in self.ours.items():
-            try:
-                values.append(
-                    mercury_beyond(status.number("runtime"), sample.numbers("runtimes"), version, passed=passed)
-                )
-            except ReplayError as error:
-                raise UserError(f"{sample.where}: {error}") from None
+        self.scored.append(self.stored[-1])
+        for version, value in found.items():
+            self.ours[version].append(value)
+
+    def unknown(self) -> list[str]:
+        """What is not known of each problem whose references have no spread, in words."""
+        words = "the score of {} samples of {}: its references have no spread"
+        return [words.format(count, shown(slug)) for slug, count in self.open.items()]
 
     def figures(self) -> dict[str, float | str | None]:
-        """Percentages over all samples, and which formula gives every stored score to the last bit."""
-        exact = [version for version, values in self.ours.items() if values == self.stored]
-        mean = {name: 100 * math.fsum(values) / max(len(values), 1) for name, values in self.ours.items()}
-        return {
-            "samples": len(self.passed),
-            "pass, %": 100 * sum(self.passed) / max(len(self.passed), 1),
-            "Beyond as stored, %": 100 * math.fsum(self.stored) / max(len(self.stored), 1),
-            "formula of the stored": exact[0] if exact else "none",
+        """Percentages over all samples that have a figure, how many have none, and which formula gives the stored."""
+        exact = [version for version, values in self.ours.items() if values == self.scored]
+        mean = {name: _percent(values) for name, values in self.ours.items()}
+        told: dict[str, float | str | None] = {"samples": len(self.passed), "pass, %": _percent(self.passed)}
+        if self.open:
+            told["scores not known"] = f"{self.open.total()}, the first of {shown(next(iter(self.open)))}"
+        return told | {
+            "Beyond as stored, %": _percent(self.stored),
+            "formula of the stored": None if not self.scored else exact[0] if exact else "none",
             "Beyond A, %": mean["A"],
             "Beyond B, %": mean["B"],
             "Beyond C, %": mean["C"],
         }
+
+
+def _percent(values: Sequence[float]) -> float | None:
+    """100 times the mean; None of no values."""
+    return 100 * math.fsum(values) / len(values) if values else None

@@ -134,12 +134,14 @@ def test_the_refused_map_does_the_harm_that_is_published(ledger: Path) -> None:
 
 
 def test_a_session_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
-    """One set of reference times a problem, one index a sample, a verdict that is known, a spread to score by."""
+    """One set of reference times a problem, one index a sample, a known verdict; file, problem and sample named."""
     cases = {
         "differ from those of sample 1": [mercury_sample(), mercury_sample(index=1, runtimes=(0.2, 0.5))],
         "its 'index' was used before": [mercury_sample(), mercury_sample()],
         "expected one of passed, failed@cases": [mercury_sample("perhaps")],
-        "no spread": [mercury_sample() | {"runtimes": [0.2, 0.2]}],
+        "'m_eval.json', 'two-sum', sample 2: 'solution' is missing": [mercury_sample(), {**_bare(1), "beyond_p": 0}],
+        "'two-sum', sample 1, 'status': 'runtime' is 'long', expected a finite number": [_ran("long")],
+        "'m_eval.json', 'two-sum', sample 1: 'beyond_p' is missing": [_bare(0) | {"solution": "1"}],
         "expected at least one sample": [],
     }
     for reason, samples in cases.items():
@@ -148,6 +150,48 @@ def test_a_session_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
             mercury.read(path)
     with pytest.raises(UserError, match="holds no problem"):
         mercury.read(write(tmp_path / "m_eval.json", {}))
+
+
+def _bare(index: int) -> dict[str, Any]:
+    """A sample without its program and its score."""
+    return {k: v for k, v in mercury_sample(index=index).items() if k not in ("solution", "beyond_p")}
+
+
+def _ran(runtime: Any) -> dict[str, Any]:
+    """A sample with some run time."""
+    return mercury_sample() | {"status": {"result": "passed", "runtime": runtime, "index": 0}}
+
+
+def test_a_problem_without_spread_is_held_and_its_score_is_not_known(tmp_path: Path) -> None:
+    """Formulas, by hand: the other problem's two samples score (1 - 0.5) / 0.8 and 0; as stored, 0.9 joins them."""
+    flat = [mercury_sample(index=n) | {"runtimes": [0.2, 0.2], "beyond_p": score} for n, score in ((0, 0.9), (1, None))]
+    flat.append(mercury_sample("failed@cases", index=2) | {"runtimes": [0.2, 0.2]})
+    session = mercury_session(flat_one=flat, two_sum=[mercury_sample(), mercury_sample("failed@load", index=1)])
+    ledger = new_ledger(tmp_path)
+    (told,) = imported(ledger, "mercury", write(tmp_path / "m_eval.json", session))
+    assert told["figures"] == {
+        "samples": 5,
+        "pass, %": 60.0,
+        "scores not known": "2, the first of 'flat-one'",
+        "Beyond as stored, %": pytest.approx(100 * (0.9 + 0.5 / 0.8) / 4),
+        "formula of the stored": "A",
+        **dict.fromkeys(("Beyond A, %", "Beyond B, %", "Beyond C, %"), pytest.approx(100 * (0.5 / 0.8) / 3)),
+    }
+    assert "the score of 2 samples of 'flat-one': its references have no spread" in told["unknown"]
+    rows = sql(
+        ledger,
+        "SELECT outcome, count(*) FROM execution JOIN problem USING (problem_id)"
+        " WHERE slug = 'flat-one' GROUP BY 1 ORDER BY 1",
+    )
+    assert rows == [["accepted", 4], ["wrong_answer", 1]]
+    assert well("verify", "--ledger", ledger, "--json").json["problems"] == []
+
+
+def test_a_file_of_such_problems_alone_has_no_score(tmp_path: Path) -> None:
+    """No figure, and no formula that would fit nothing."""
+    flat = mercury_sample() | {"runtimes": [], "beyond_p": None}
+    figures = mercury.read(write(tmp_path / "m_eval.json", mercury_session(two_sum=[flat]))).figures
+    assert {figures[name] for name in figures if "Beyond" in name or "formula" in name} == {None}
 
 
 def test_both_names_of_the_verdict_are_read(tmp_path: Path) -> None:

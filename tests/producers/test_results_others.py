@@ -222,6 +222,18 @@ def test_what_cannot_be_run_is_left_out_and_named(tmp_path: Path) -> None:
     assert reasons == {"1 programs accepted, told before", "1 programs accepted with a NUL byte"}
 
 
+def test_code_contests_without_a_problem_are_refused(tmp_path: Path) -> None:
+    """No byte, blank lines, or a table without a row: nothing is added, and no provenance either."""
+    ledger = new_ledger(tmp_path)
+    for name, data in (("a.jsonl", b""), ("b.jsonl", b"\n \n")):
+        (tmp_path / name).write_bytes(data)
+    pq.write_table(pq.read_table(as_parquet(tmp_path / "c.parquet", contest("a"))).slice(0, 0), tmp_path / "c.parquet")
+    for name in ("a.jsonl", "b.jsonl", "c.parquet"):
+        done = lap("import", "code-contests", tmp_path / name, "--ledger", ledger)
+        assert (done.code, f"'{name}': holds no problem" in done.err) == (2, True)
+    assert sql(ledger, "SELECT count(*) FROM imported") == [[0]]
+
+
 def test_broken_code_contests_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists that do not match, a foreign Parquet file, a torn one, one whose rows would fill the memory."""
     uneven = contest("a", public_tests={"input": ["1"], "output": []})

@@ -93,6 +93,8 @@ def test_results_of_training(folder: Path, tmp_path: Path) -> None:
         ("rlvr,7.7,2\n", "line 1: write criterion,value"),
         ("x" * 1_000_001, "larger than 1000000 bytes"),
         ("\udcff", "give a CSV file"),
+        ("", "holds no result; give lines of criterion,value"),
+        ("criterion,p_30\n\n", "holds no result"),
     ],
 )
 def test_files_of_results_that_cannot_be_read(folder: Path, tmp_path: Path, text: str, told: str) -> None:
