@@ -73,7 +73,7 @@ def write_bundle(
     `told` hears how many frames of how many are in it; `left_out` are the declared criteria that have no answer. Fault
     when a frame or a blob is missing or altered; UserError when the file cannot be written, and nothing is left then.
     """
-    contents = Contents.of(questions, answers, left_out)
+    contents = Contents.of(questions, answers, left_out=left_out)
     with whole(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         facts = Facts(part.parent)
         named = {name: _put(archive, name, data) for name, data in _parts(questions, contents, facts=facts, told=told)}

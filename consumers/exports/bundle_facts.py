@@ -61,7 +61,7 @@ class Contents:
     left_out: Sequence[LeftOut] = ()
 
     @classmethod
-    def of(cls, questions: Questions, answers: Sequence[Gathered], left_out: Sequence[LeftOut]) -> "Contents":
+    def of(cls, questions: Questions, answers: Sequence[Gathered], *, left_out: Sequence[LeftOut]) -> "Contents":
         """The answers with every named replay of their campaign."""
         campaign = answers[0].snapshot.name
         return cls(answers, [row for row in named(questions) if row["campaign_id"] == campaign], left_out)

@@ -98,11 +98,11 @@ def _check(replayer: Replayer, report: Report, words: argparse.Namespace) -> Non
     if not words.no_proof:
         report.proven = True
         for check in _PROOFS:
-            _try(report, lambda check: report.wrong.extend(check(bundle)), check)
+            _try(report, lambda check: report.wrong.extend(check(bundle)), on=check)
         if words.head:
-            _try(report, lambda head: report.wrong.extend(proof.check_head(bundle, head)), words.head)
+            _try(report, lambda head: report.wrong.extend(proof.check_head(bundle, head)), on=words.head)
     for replays in (check_tables, check_replays):
-        _try(report, lambda replay: replay(replayer, report), replays)
+        _try(report, lambda replay: replay(replayer, report), on=replays)
 
 
 _PROOFS = (
@@ -111,7 +111,7 @@ _PROOFS = (
 )
 
 
-def _try(report: Report, check: Callable[[Any], None], on: Any) -> None:
+def _try(report: Report, check: Callable[[Any], None], *, on: Any) -> None:
     try:
         check(on)
     except BROKEN as error:

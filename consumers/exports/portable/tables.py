@@ -38,9 +38,9 @@ def check_tables(replayer: Replayer, report: Report) -> None:
     for table in tables:
         report.wrong += [f"tables.json: {table['name']}: {line}" for line in _misnamed(table, declared)]
         if "left_out" in table:
-            _check_left_out(replayer, report, table)
+            _check_left_out(replayer, report, table=table)
         else:
-            _check_table(replayer, report, table, told)
+            _check_table(replayer, report, table=table, told=told)
 
 
 def _told(replayer: Replayer, report: Report) -> Rows:
@@ -68,7 +68,7 @@ def _misnamed(table: Mapping[str, Any], declared: Mapping[str, Mapping[str, Any]
         yield f"its name is not that of its criterion, {name}"
 
 
-def _check_left_out(replayer: Replayer, report: Report, table: Mapping[str, Any]) -> None:
+def _check_left_out(replayer: Replayer, report: Report, *, table: Mapping[str, Any]) -> None:
     """A declared criterion without a table: rightly where nothing in the bundle answers it, else not replayed."""
     try:
         replayer.answer(json.loads(table["canonical"]), None)
@@ -78,7 +78,7 @@ def _check_left_out(replayer: Replayer, report: Report, table: Mapping[str, Any]
         report.not_replayed(table["name"], f"left out when the bundle was made: {table['left_out']}")
 
 
-def _check_table(replayer: Replayer, report: Report, table: Mapping[str, Any], told: Rows) -> None:
+def _check_table(replayer: Replayer, report: Report, *, table: Mapping[str, Any], told: Rows) -> None:
     try:
         judged = replayer.answer(json.loads(table["canonical"]), table["calibration"])
     except WrongFitError as why:
