@@ -6,9 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.errors import UserError
+
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$", re.MULTILINE)
 LANGUAGES = frozenset(("", "python", "python3", "py", "py3"))
 """Words after a fence that say Python, or nothing."""
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +19,8 @@ class Completion:
     """One answer of a policy to a problem, with what its trainer told of it; None is what it did not tell.
 
     Completions of one problem with equal `group` are a group, wherever they lie in a batch: whoever makes them gives
-    all of a group in one batch, and a key that no other group of the batch has.
+    all of a group in one batch, and a key that no other group of the batch has. UserError for one that names no problem
+    or holds no text.
     """
 
     problem: str  # id or slug
@@ -27,6 +31,16 @@ class Completion:
     tokens: int | None = None
     prompt_tokens: int | None = None
     finish_reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, str) or not self.problem:
+            raise UserError(
+                f"an answer names no problem ({_brief(self.problem)}); give each row a problem's id or slug"
+            )
+        if not isinstance(self.text, str):
+            raise UserError(
+                f"an answer to {_brief(self.problem)} is {_brief(self.text)}, no text; decode it, or give ''"
+            )
 
 
 def extract_code(text: str) -> str:
@@ -50,22 +64,42 @@ def extract_code(text: str) -> str:
 def text_of(message: Any) -> str:
     """The text of a prompt or a completion: a string as it is, of a conversation the last message's content.
 
-    A content in parts is the text parts joined, and nothing is empty.
+    A content in parts is the text parts joined, and nothing is empty. UserError for what is neither.
     """
     if isinstance(message, str) or message is None:
         return message or ""
-    content = message[-1].get("content") if message else ""
+    turns = _turns(message)
+    content = turns[-1].get("content") if turns else ""
     if isinstance(content, str) or content is None:
         return content or ""
-    return "".join(str(part.get("text", "")) for part in content if part.get("type", "text") == "text")
+    return "".join(str(part.get("text", "")) for part in _turns(content) if part.get("type", "text") == "text")
+
+
+def _turns(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The messages of a conversation or the parts of a message; UserError for anything else."""
+    if not isinstance(value, list | tuple) or not all(isinstance(one, Mapping) for one in value):
+        raise UserError(
+            f"{_brief(value)} is neither a text nor a conversation; give a text, or a list of messages such as"
+            " {'role': 'user', 'content': 'Add up.'}"
+        )
+    return value
+
+
+def _brief(value: Any) -> str:
+    """A value as a message may show it: short, on one line."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def prompt_text(prompt: str | Sequence[Mapping[str, Any]]) -> str:
     """A prompt as one text: a conversation in JSON, so that two of them are one prompt only when they are equal.
 
     Of what JSON cannot say, such as a picture, only the kind is told: it is another object in each row of a group.
+    UserError for what is neither a text nor a conversation.
     """
-    return prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, sort_keys=True, default=_told)
+    if isinstance(prompt, str):
+        return prompt
+    return json.dumps(_turns(prompt), ensure_ascii=False, sort_keys=True, default=_told)
 
 
 def _told(value: Any) -> Any:

@@ -14,13 +14,18 @@ from ledger.errors import UserError
 from ledger.events import Event, GroupClosed, GroupOpened, ProgramAdded, RolloutSampled, TrainingDeclared
 from replay.criteria import Criterion
 
+LONGEST_NAME = 300
+"""Characters of a training run's name."""
 Put = Callable[[Iterable[bytes]], list[str]]
 """Stores texts and returns their digests once they are durable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training run as its user names it; settings are plain values, kept as they are given."""
+    """A training run as its user names it; settings are plain values, kept as they are given.
+
+    UserError for a name that is not one line of up to LONGEST_NAME characters.
+    """
 
     id: str
     model: str = "unknown"
@@ -28,6 +33,15 @@ class Training:
     seed: int = 0
     temperature: float | None = None  # None when nobody said
     settings: tuple[tuple[str, str | int | float], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        good = isinstance(self.id, str) and self.id.strip() and self.id.isprintable()
+        if not good or len(self.id) > LONGEST_NAME:
+            shown = repr(self.id)[:LONGEST_NAME]
+            raise UserError(
+                f"training {shown}: a training run's name is one line of 1 to {LONGEST_NAME} characters, and its"
+                " programs are told by it; give for instance training='run1'"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,8 @@ class Scoring:
     """An open ledger that scores completions; close it when the training ends."""
 
     def __init__(self, asked: Rewards, *, alone: bool = False) -> None:
-        """Opens the ledger and reads the criterion; UserError in one line when either is not there.
+        """Opens the ledger and reads the criterion; UserError in one line when either is not there, or when the
+        training run has no name.
 
         With `alone` it is the only one on this machine for its training run, or UserError.
         """
@@ -60,6 +61,7 @@ class Scoring:
 
         if asked.where not in ("here", "pool"):
             raise UserError(f"where={asked.where!r}: programs run 'here' or in the 'pool' of workers")
+        training = Training(asked.training, asked.model, asked.data, asked.seed, asked.temperature)
         settings: Settings = read_settings(ledger=asked.ledger, **asked.settings)
         name, criterion = read_criterion(asked.criterion, {})
         self._open = Writing(open_ledger(settings.location), f"trainer {asked.training}")
@@ -74,7 +76,7 @@ class Scoring:
             self._open.ledger,
             self._open.producer,
             runner,
-            training=Training(asked.training, asked.model, asked.data, asked.seed, asked.temperature),
+            training=training,
             question=Question(name, criterion, asked.source),
         )
 

@@ -5,7 +5,7 @@ completions of a prompt follow one another, repeats each column for every comple
 is not known. TRL itself is not imported.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from consumers.completions import Completion, prompt_text, text_of
@@ -19,7 +19,7 @@ def reward_function(
     """A function for `reward_funcs`; `column` of the dataset names each row's problem, `name` is what TRL logs.
 
     `num_generations` is the trainer's, or is asked at each call where it differs in evaluation. UserError when the
-    dataset has no such column, or when a slice is no whole number of groups.
+    dataset has no such column, when a row names no problem or is no text, or when a slice is no whole number of groups.
     """
 
     def reward(
@@ -32,13 +32,15 @@ def reward_function(
             raise UserError(
                 f"the dataset has no column {column!r} that names each row's problem; add it, or name another"
             )
+        told = {"prompts": prompts, "completions": completions, column: columns[column]}
+        _check_lengths(told if completion_ids is None else {**told, "completion_ids": completion_ids})
         size = num_generations() if callable(num_generations) else num_generations
         counts = [None] * len(completions) if completion_ids is None else [len(ids) for ids in completion_ids]
         policy = getattr(columns.get("trainer_state"), "global_step", None)
         rows = zip(columns[column], map(prompt_text, prompts), completions, counts, strict=True)
         batch = [
             Completion(
-                problem=str(problem),
+                problem=problem,
                 group=place // max(size, 1),
                 text=text_of(completion),
                 prompt=prompt,
@@ -52,6 +54,14 @@ def reward_function(
 
     reward.__name__ = reward.__qualname__ = name
     return reward
+
+
+def _check_lengths(told: Mapping[str, Sequence[Any]]) -> None:
+    """Returns when TRL's lists by their names are as long as each other: they are read row by row."""
+    lengths = {name: len(values) for name, values in told.items()}
+    if len({*lengths.values()}) > 1:
+        words = ", ".join(f"{count} {name}" for name, count in lengths.items())
+        raise UserError(f"lists that are not equally long: {words}; give one of each a completion")
 
 
 def _check_groups(batch: Sequence[Completion], size: int) -> None:

@@ -43,6 +43,8 @@ class Rows:
 
     def completion(self, source: Any, text: str, truth: Any, extra: Extra) -> Completion:
         """A row as a completion; UserError when it names no problem or no group."""
+        if not isinstance(extra, Mapping):
+            raise UserError(f"a row of {source!r} has {type(extra).__name__} for `extra_info`; give names and values")
         problem = extra.get("problem", truth)
         if not isinstance(problem, str) or not problem:
             raise UserError(
@@ -55,7 +57,7 @@ class Rows:
             text=text,
             prompt=None if prompt is None else prompt_text(prompt),
             policy=self._policy(extra),
-            tokens=_whole(extra.get("completion_tokens")),
+            tokens=_whole("completion_tokens", extra.get("completion_tokens")),
         )
 
     def value(self, reward: float | None) -> float:
@@ -73,8 +75,8 @@ class Rows:
 
     def _policy(self, extra: Extra) -> int | None:
         step = self.step() if callable(self.step) else self.step
-        told = [step, *(extra.get(name) for name in STEPS)]
-        return next((_whole(one) for one in told if one is not None), None)
+        told = [("step", step), *((name, extra.get(name)) for name in STEPS)]
+        return next((_whole(*one) for one in told if one[1] is not None), None)
 
 
 def reward_function(score: Score, rows: Rows, *, patience: float = 600.0) -> Callable[..., Any]:
@@ -109,6 +111,10 @@ def batch_reward_function(score: Score, rows: Rows) -> Callable[..., list[float]
         **_more: Any,
     ) -> list[float]:
         extras = [{}] * len(solution_strs) if extra_infos is None else [extra or {} for extra in extra_infos]
+        lengths = [len(each) for each in (data_sources, solution_strs, ground_truths, extras)]
+        if len({*lengths}) > 1:
+            words = "{} data sources, {} answers, {} ground truths and {} extra infos".format(*lengths)
+            raise UserError(f"lists that are not equally long: {words}; give one of each an answer")
         told = zip(data_sources, solution_strs, ground_truths, extras, strict=True)
         batch = [rows.completion(*row) for row in told]
         _check_groups(batch, map(rows.size, extras))
@@ -132,5 +138,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)
+def _whole(name: str, value: Any) -> int | None:
+    """A count that a trainer tells, None where it does not; UserError for one that is none."""
+    try:
+        return None if value is None else int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise UserError(f"{name} is {value!r}, no whole number; give one, or leave it out") from None

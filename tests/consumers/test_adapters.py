@@ -95,6 +95,29 @@ def test_trl_refuses_blocks_that_are_no_groups() -> None:
     assert reward(**slice_of("ab", "34")) == [3, 4]
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"problem": [None, "sums"]}, r"an answer names no problem \(None\)"),
+        ({"problem": ["", "sums"]}, "an answer names no problem"),
+        ({"problem": ["sums"]}, "2 prompts, 2 completions, 1 problem, 2 completion_ids; give one of each"),
+        ({"prompts": ["a"]}, "1 prompts, 2 completions"),
+        ({"completion_ids": [[0]]}, "1 completion_ids"),
+        ({"completions": [[["x"]], "2"]}, r"\[\['x'\]\].* is neither a text nor a conversation"),
+        ({"completions": [7, "2"]}, "7 is neither a text nor a conversation"),
+        ({"completions": [[{"content": ["x"]}], "2"]}, "is neither a text nor a conversation"),
+        ({"prompts": [None, None]}, "None is neither a text nor a conversation"),
+    ],
+)
+def test_trl_rows_that_cannot_be_read_are_refused(changed: dict[str, Any], said: str) -> None:
+    """One line that says what to give; nothing is scored."""
+    score = Recorder()
+    with pytest.raises(UserError, match=said) as told:
+        trl.reward_function(score, num_generations=2)(**(slice_of("aa", "12") | changed))
+    assert "\n" not in str(told.value)
+    assert score.batches == []
+
+
 def test_trl_without_a_state_has_no_step() -> None:
     """What is not told stays unknown, and an undecided reward is None."""
     score = Recorder()
@@ -197,6 +220,28 @@ def test_a_row_must_name_its_problem_and_its_group() -> None:
         asyncio.run(compute(data_source="x", solution_str="1", ground_truth=None, extra_info=extra(0)))
     (error,) = loop(verl.reward_function(score, verl.Rows(0)), [("1", extra(0))])
     assert isinstance(error, UserError)
+    assert score.batches == []
+
+
+def test_verl_rows_that_cannot_be_read_are_refused() -> None:
+    """An answer that is no text, info that is no mapping, a step that is no number, lists of several lengths."""
+    score = Recorder()
+    for text, info, said in (
+        (None, extra(0), "an answer to 'sums' is None, no text; decode it"),
+        (7, extra(0), "is 7, no text"),
+        ("1", ["x"], "has list for `extra_info`"),
+        ("1", {"index": 0, "global_steps": "soon"}, "global_steps is 'soon', no whole number"),
+        ("1", {"index": 0, "global_steps": math.nan}, "global_steps is nan, no whole number"),
+        ("1", {**extra(0), "prompt": [["x"]]}, "is neither a text nor a conversation"),
+    ):
+        answer = verl.reward_function(score, verl.Rows(1))
+        with pytest.raises(UserError, match=said):
+            asyncio.run(answer(data_source="x", solution_str=text, ground_truth="sums", extra_info=info))
+    assert loop(verl.reward_function(Recorder(), verl.Rows(1)), [("1", {"index": 0, "global_steps": None})]) == [1]
+    compute = verl.batch_reward_function(score, verl.Rows(1))
+    for part in ("data_sources", "solution_strs", "ground_truths", "extra_infos"):
+        with pytest.raises(UserError, match=r"not equally long: \d data sources, \d answers"):
+            compute(**(batch_of([("1", extra(0)), ("2", extra(1))]) | {part: ["x"]}))
     assert score.batches == []
 
 

@@ -160,6 +160,14 @@ def rolled(word="w"):
     return roll(TRAINING, word, [("p.1", first), ("q.1", answer("q", 7, "?")), ("p.1", last)], put)
 
 
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a" * 301, None])
+def test_a_training_run_has_a_name(name):
+    """It is part of every program's maker."""
+    with pytest.raises(UserError, match="one line of 1 to 300 characters"):
+        Training(name)
+    assert Training("a" * 300).id == "a" * 300
+
+
 def test_a_batch_as_facts():
     """Groups open, their rollouts and programs follow, and they close; ids hash run, word and place."""
     events = rolled().events

@@ -258,6 +258,10 @@ def test_mistakes_are_told_in_one_line(asked: Rewards) -> None:
         verl_rewards(asked, n=1, batched=True)(data_sources=["x"], solution_strs=[""], ground_truths=[None])
     with pytest.raises(UserError, match="'here' or in the 'pool'"):
         Scoring(Rewards(training="x", ledger=asked.ledger, where="there"))
+    before = well("verify", "--head", "--ledger", asked.ledger or "").out
+    with pytest.raises(UserError, match="training '': a training run's name is one line"):
+        trl_rewards(replace(asked, training=""), num_generations=1)(prompts=[""], completions=[RIGHT], problem=["sums"])
+    assert well("verify", "--head", "--ledger", asked.ledger or "").out == before
     assert lap("status", "--ledger", asked.ledger or "").code == 0
 
 
