@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lap import lap, well
-from packages import PROGRAMS, make_package
-from tampering import (
+from bundle_edits import (
     Alter,
     about,
     edited,
@@ -32,6 +30,8 @@ from tampering import (
     without_table,
     written,
 )
+from lap import lap, well
+from packages import PROGRAMS, make_package
 from tui_ledgers import append
 
 from consumers.exports import portable
