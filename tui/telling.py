@@ -38,7 +38,10 @@ COLUMNS = (
 
 def show(answers: Sequence[Answer], snapshot: Snapshot) -> None:
     """Prints the estimates, what each criterion stands on, and what it left open."""
-    rows = [_row(answer, one) for answer in answers for one in answer.estimates]
+    lacking = [missing(answer.measured) for answer in answers]
+    rows = [
+        _row(answer, one, cells) for answer, cells in zip(answers, lacking, strict=True) for one in answer.estimates
+    ]
     columns = [name.format(k=answers[0].estimates[0].k) for name in COLUMNS]
     print_table(columns, rows, title=f"campaign {snapshot.name}", cut=snapshot.cut)
     for answer in answers:
@@ -48,7 +51,7 @@ def show(answers: Sequence[Answer], snapshot: Snapshot) -> None:
     tell(dict.fromkeys(warning for answer in answers for warning in answer.warnings))
 
 
-def _row(answer: Answer, one: Estimate) -> tuple[object, ...]:
+def _row(answer: Answer, one: Estimate, lacking: int) -> tuple[object, ...]:
     sizes = sorted({one.references_min, one.references_max})
     return (
         answer.name,
@@ -57,7 +60,7 @@ def _row(answer: Answer, one: Estimate) -> tuple[object, ...]:
         one.left_out,
         one.programs,
         "..".join(map(str, sizes)),
-        missing(answer.measured),
+        lacking,
         one.undecided,
         "-" if math.isnan(one.value) else f"{100 * one.value:.1f}",
         of_shares(one.interval, one.method),
