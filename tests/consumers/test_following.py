@@ -271,7 +271,7 @@ def test_a_rewarder_says_once_that_a_limit_was_never_run(both: Ledger, stream: S
     append(stream, "facts", all_facts(replace(CAMPAIGN, cells=cells)))
     drain(both, stream)
     producer = Producer(stream, "epoch-a", "test", "0")
-    order = RewardOrder(replace(CRITERION, timeout_ms=20_000), "late")
+    order = RewardOrder(replace(CRITERION, tau="100", timeout_ms=20_000), "late")
     follower = RewardFollower(both, producer, order, desk.edge("a"))
     follower.step(ALL)
     drain(both, stream)
@@ -281,8 +281,8 @@ def test_a_rewarder_says_once_that_a_limit_was_never_run(both: Ledger, stream: S
     (line,) = desk.told("be wary")
     assert (line["level"], line["warning"]) == (
         "warning",
-        "the limit asked for is above what was executed (2000 ms): 1 runs of 1 candidates were killed before it, and"
-        " only running them again with the longer limit can decide them",
+        "the limit asked for is above what was executed (2000 ms): 1 run of 1 undecided candidate was killed before it,"
+        " and only running them again with the longer limit can decide them",
     )
 
 

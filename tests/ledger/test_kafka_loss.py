@@ -3,12 +3,14 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient
 from kafka_views import configured, payloads
+from processes import until
 from servers import own_cluster
 
 from ledger.errors import Fault, Unavailable
@@ -80,18 +82,37 @@ def test_a_killed_broker_is_told_and_its_records_stay(broker: KafkaServer) -> No
         assert found[acknowledged:] in ([b"after"], [str(acknowledged).encode(), b"after"])
 
 
+@contextmanager
+def frozen(broker: KafkaServer) -> Iterator[None]:
+    """The broker stands still, every thread of it, as the kernel says; it goes on afterwards whatever happens."""
+    (node,) = broker.nodes()
+    threads = Path(f"/proc/{node.pid}/task")
+    broker.signal(signal.SIGSTOP)
+    try:
+        until(lambda: all(state(one) == "T" for one in threads.iterdir()), "the broker stands still")
+        yield
+    finally:
+        broker.signal(signal.SIGCONT)
+
+
+def state(thread: Path) -> str:
+    """The state of a thread in one letter; T where it is stopped, or gone."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    return "T"
+
+
 def test_a_frozen_broker_is_told_in_time(broker: KafkaServer) -> None:
     """It takes connections and does not answer: every call gives up; thawed, it goes on, in order."""
     settings = KafkaSettings(servers=broker.bootstrap, prefix="frozen", timeout_seconds=2)
     with closing(KafkaStream.create(settings)) as stream:
         stream.append("facts", 0, [Record({}, b"before")])
-        broker.signal(signal.SIGSTOP)
-        with pytest.raises(Unavailable):
-            stream.append("facts", 0, [Record({}, b"unknown")])
-        for call in (stream.ends, lambda: stream.read("facts", 0, 0, 1), lambda: stream.identity("facts")):
+        with frozen(broker):
             with pytest.raises(Unavailable):
-                call()
-        broker.signal(signal.SIGCONT)
+                stream.append("facts", 0, [Record({}, b"unknown")])
+            for call in (stream.ends, lambda: stream.read("facts", 0, 0, 1), lambda: stream.identity("facts")):
+                with pytest.raises(Unavailable):
+                    call()
         with closing(KafkaStream(replace(settings, timeout_seconds=20))) as patient:
             patient.append("facts", 0, [Record({}, b"after")])
             found = payloads(patient)

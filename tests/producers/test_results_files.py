@@ -171,5 +171,5 @@ def test_a_bad_file_among_good_ones_leaves_nothing(tmp_path: Path) -> None:
     done = lap("import", "mercury", good, bad, "--ledger", ledger)
     assert done.code == 2
     assert done.err.count("\n") == 1
-    assert "'bad_eval.json', sample 1" in done.err
+    assert "'bad_eval.json', 'two-sum', sample 1" in done.err
     assert sql(ledger, "SELECT count(*) FROM program") == [[0]]
