@@ -80,7 +80,7 @@ def test_a_trainer_learns_from_what_the_ledger_holds(trained: tuple[Path, dict[s
 
 
 def test_its_groups_are_whole_and_the_ledger_is_sound(trained: tuple[Path, dict[str, Any]]) -> None:
-    """A group of four a step, each closed complete; every reward is computed again from its timings."""
+    """A group of four a step; every reward, and that of the reference run beside each group, is computed again."""
     ledger, _ = trained
     assert sql(ledger, "SELECT policy, size FROM group_opened ORDER BY policy") == [[0, 4], [1, 4], [2, 4]]
-    assert "12 rewards" in well("verify", "--ledger", ledger).out
+    assert "15 rewards" in well("verify", "--ledger", ledger).out
