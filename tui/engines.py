@@ -20,7 +20,6 @@ import click
 from ledger.errors import UserError
 from replay.criteria import Criterion
 from replay.judging.gates import Verdicts, judge
-from replay.judging.together import side_by_side
 from replay.measurements import ProblemMeasurements
 from tui.output import say
 
@@ -133,8 +132,8 @@ def judged(
         with connected(how):
             return judge_by("ray", problems, criterion=criterion, workers=how.workers)
     found = []
-    for verdicts in side_by_side(lambda m: judge(m, criterion, hold=False), problems):
-        found.append(verdicts)
+    for m in problems:
+        found.append(judge(m, criterion, hold=False))
         told(1)
     return found
 

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from ledger.errors import UserError
 from ledger.outputs import finite
-from ledger.outputs import write_whole as write_whole
 
 ledger_option = click.option(
     "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"

@@ -12,7 +12,6 @@ from ledger.events import RewardAssigned
 from replay.calibration import with_stored
 from replay.criteria import Criterion
 from replay.judging.gates import Status, Verdicts, judge
-from replay.judging.together import side_by_side
 from replay.measurements import Outcome, ProblemMeasurements, Tests
 from replay.rewards import reward
 from replay.shell.snapshots import KERNEL, Calibration, Snapshot
@@ -52,7 +51,7 @@ def judge_all(
     measured = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems]
     if is_common(criterion) and sum(m.outcome.size for m in measured) >= COMPILED_FROM:
         return measured, judge_many(measured, criterion)
-    return measured, list(side_by_side(lambda m: judge(m, criterion, hold=False), measured))
+    return measured, [judge(m, criterion, hold=False) for m in measured]
 
 
 def evidence(snapshot: Snapshot, m: ProblemMeasurements, program: str, calibration: Calibration | None = None) -> str:

@@ -16,10 +16,10 @@ from replay.errors import ReplayError
 from replay.judging.court import combine, fast, joined
 from replay.judging.gates import Looking, Verdicts, one_campaign
 from replay.judging.quality import PAIRWISE
-from replay.judging.together import side_by_side
 from replay.measurements import ABSENT, LONGEST_NS, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
 from replay.studies.crowds import Crowd, Rate, rate_of
 from replay.studies.scaling import Scale, refuse_memory, scale
+from replay.studies.together import side_by_side
 
 MOST_SCORE = 2**30
 """Denominators of scores stay below this, so that a product of two fits 64 bits."""

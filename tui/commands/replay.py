@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ledger.errors import UserError
+from ledger.outputs import write_whole
 from replay.criteria import Criterion
 from replay.flips import Change, turned
 from replay.measurements import CLOCKS
@@ -18,7 +19,7 @@ from tui.criteria import criterion_options, read_criterion, refuse_source
 from tui.engines import engine_options
 from tui.memory import keep_freed_memory
 from tui.naming import Asked, Naming, list_replays, naming_options, preview, settle
-from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say, write_whole
+from tui.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say
 from tui.session import asking
 from tui.settings import read_settings
 from tui.telling import as_json as told

@@ -9,7 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from consumers.audit import TestTrace, Trace, trace
-from tui.output import at_option, json_option, ledger_option, print_json, say, stdout, write_whole
+from ledger.outputs import write_whole
+from tui.output import at_option, json_option, ledger_option, print_json, say, stdout
 from tui.session import asking
 from tui.settings import read_settings
 

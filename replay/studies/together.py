@@ -1,4 +1,4 @@
-"""Problems side by side: numpy's long loops and machine code leave the interpreter free for one another."""
+"""Problems side by side, for machine code, which leaves the interpreter free. Judging in numpy gains nothing here."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,5 +13,5 @@ THREADS = 2
 
 def side_by_side(call: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """The results of a pure function, in the order of the items."""
-    with ThreadPoolExecutor(THREADS, "lap-judge") as pool:
+    with ThreadPoolExecutor(THREADS, "lap-weigh") as pool:
         yield from pool.map(call, items)
