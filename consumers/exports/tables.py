@@ -12,6 +12,7 @@ import pyarrow as pa
 from consumers.exports.gathered import STATUS_WORDS, Gathered, estimate_rows, source_of
 from ledger.questions import Questions
 from replay.judging.gates import Status, Verdicts
+from replay.shell import borrowed
 
 GATES = {1: True, 0: False, -1: None}
 
@@ -45,6 +46,9 @@ def tables(gathered: Gathered, questions: Questions) -> dict[str, pa.Table]:
     problems = list(campaign["problems"])
     members = {"programs": list(campaign["programs"]), "references": list(campaign["references"])}
     programs = questions.ask(_PROGRAMS, **members)
+    executed = borrowed(questions, gathered.snapshot.name)
+    whose = [executed.get(program, program) for program in programs["program_id"].to_pylist()]
+    programs = programs.append_column("executed_program_id", pa.array(whose, pa.string()))
     sources = [source_of(questions, blob) for blob in programs["source_blob"].to_pylist()]
     return {
         "problems": questions.ask(_PROBLEMS, problems=problems),

@@ -14,7 +14,7 @@ from replay.shell.derived import (
     reward_id,
     rewards,
 )
-from replay.shell.sharing import executed_by, false_shares
+from replay.shell.sharing import borrowed, executed_by, false_shares
 from replay.shell.snapshots import KERNEL, MAIN, Calibration, Snapshot, find_campaign, load, load_problems
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "MAIN",
     "Calibration",
     "Snapshot",
+    "borrowed",
     "evidence",
     "executed_by",
     "false_shares",

@@ -22,13 +22,14 @@ SHARED = Wanted(
     words=("campaign_id", "program_id", "executed_program_id"),
 )
 _EXECUTED = """
-SELECT s.executed_program_id AS executed FROM shared s
+SELECT s.program_id AS program, s.executed_program_id AS executed FROM shared s
 JOIN program p ON p.program_id = s.program_id JOIN program e ON e.program_id = s.executed_program_id
 JOIN campaign c ON c.campaign_id = s.campaign_id
-WHERE s.campaign_id = $campaign AND s.program_id = $program
+WHERE s.campaign_id = $campaign AND s.program_id = coalesce($program, s.program_id)
   AND p.source_blob = s.source_blob AND e.source_blob = s.source_blob AND p.problem_id = e.problem_id
   AND list_contains(c.programs, s.executed_program_id)
-  AND NOT EXISTS (SELECT 1 FROM execution x WHERE x.accepted AND x.campaign_id = $campaign AND x.program_id = $program)
+  AND NOT EXISTS (SELECT 1 FROM execution x
+    WHERE x.accepted AND x.campaign_id = $campaign AND x.program_id = s.program_id)
 """
 _FALSE = """
 SELECT s.campaign_id AS campaign, s.program_id AS program, s.executed_program_id AS executed FROM shared s
@@ -41,6 +42,11 @@ def executed_by(questions: Questions, campaign: str, program: str) -> str:
     """The id of the program whose executions count for `program` in a campaign: its own, or the one it shares with."""
     rows = questions.rows(_EXECUTED, campaign=campaign, program=program)
     return str(rows[0]["executed"]) if rows else program
+
+
+def borrowed(questions: Questions, campaign: str) -> dict[str, str]:
+    """Program -> the one whose executions count for it in a campaign, of all that were not run themselves."""
+    return {row["program"]: row["executed"] for row in questions.rows(_EXECUTED, campaign=campaign, program=None)}
 
 
 def false_shares(questions: Questions) -> list[str]:

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import csv
 import inspect
 import math
 import re
@@ -128,6 +129,17 @@ def test_a_shared_run_is_traced_explained_and_proven(scored: list[float | None],
     well("export", "bundle", tmp_path / "all.zip", "--ledger", ledger, "--criterion", "rlvr-added-tests")
     alone = subprocess.run([sys.executable, tmp_path / "all.zip"], capture_output=True, text=True, check=False)
     assert (alone.returncode, alone.stderr, "not replayed" in alone.stdout) == (0, "", False)
+
+
+def test_an_export_says_whose_runs_count(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
+    """The third rollout points to the first one's rows; everybody else has outcomes of their own."""
+    programs = [row[3] for row in sql(ledger, REWARDS)]
+    well("export", "csv", tmp_path / "out", "--ledger", ledger, "--criterion", "rlvr-added-tests")
+    with (tmp_path / "out" / "programs.csv").open() as file:
+        executed = {row["program_id"]: row["executed_program_id"] for row in csv.DictReader(file)}
+    assert [executed[program] for program in programs] == [programs[place] for place in (0, 1, 0, 3)]
+    with (tmp_path / "out" / "outcomes.csv").open() as file:
+        assert {row["program_id"] for row in csv.DictReader(file)} == set(executed.values())
 
 
 def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
