@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from timings import FINISHED, TIMING
 
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.codec.octets import to_strings
-from ledger.digests import sha256_words, work_id
-from ledger.events import CampaignOpened, ProblemAdded, ProgramAdded, TestAdded
-from ledger.store.opened import create_ledger
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.codec.canonical import sha256_words, work_id
+from lapledger.ledger.codec.octets import to_strings
+from lapledger.ledger.events import CampaignOpened, ProblemAdded, ProgramAdded, TestAdded
+from lapledger.ledger.store.open_ledger import create_ledger
+from lapledger.ledger.streams.producer import Producer
 
 CAMPAIGN = "main"
 HARD_LIMIT_NS = 10_000_000_000

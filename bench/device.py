@@ -5,10 +5,6 @@ benches do. 302 problems x 60 tests x 360 candidates are 6.5 million timings, be
 On a GPU the device is waited for around every round. Not a test: no figure here can fail the gate.
 """
 
-import sys
-
-sys.path.append(sys.path.pop(0))  # the room `replay` before the script of that name
-
 import argparse
 import dataclasses
 import json
@@ -21,9 +17,9 @@ import torch
 from figures import row, say, text, timed
 from judge import synthetic
 
-from replay.criteria import Criterion
-from replay.devices.batches import hold
-from replay.judging.gates import judge
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.devices.batches import hold
+from lapledger.replay.judging.gates import judge
 
 REACH_S = {"cuda": 0.001}
 """What is aimed at on an H200."""

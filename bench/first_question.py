@@ -9,14 +9,14 @@ from pathlib import Path
 import duckdb
 from figures import say, timed
 
-from ledger.questions import Questions
-from ledger.store.opened import open_ledger
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import open_ledger
 
 ASK = """
 import sys, time
 from pathlib import Path
-from ledger.questions import DURATIONS, Questions
-from ledger.store.opened import open_ledger
+from lapledger.ledger.questions.queries import DURATIONS, Questions
+from lapledger.ledger.store.open_ledger import open_ledger
 start = time.perf_counter()
 rows = len(Questions(open_ledger(Path(sys.argv[1]))).ask(DURATIONS))
 print(rows, time.perf_counter() - start)

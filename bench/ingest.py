@@ -26,17 +26,17 @@ from sqlalchemy import text as statement
 from stages import lines, stages
 from timings import FINISHED, TIMING, attempts, timings
 
-from consumers.sealer import Sealed, seal
-from consumers.sink import drain
-from ledger.proof import verify
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger, create_ledger, open_ledger
-from ledger.streams.base import Stream
-from ledger.streams.kafka.settings import KafkaSettings
-from ledger.streams.kafka.stream import KafkaStream
-from ledger.streams.producer import Producer
-from tui.memory import keep_freed_memory
-from tui.stack.kafka import KafkaServer
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import Sealed, seal
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.streams.kafka.stream import KafkaStream
+from lapledger.ledger.streams.producer import Producer
+from lapledger.stack.kafka import KafkaServer
+from lapledger.workflows.malloc import keep_freed_memory
 
 BATCH = 64_000
 """Events that are made, and appended, at once."""

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from timings import TIMING
 
-from consumers.segmenting import GROUP_ROWS
-from ledger.frames import Record
-from ledger.store.encodings import writer_options
-from ledger.store.engine import sqlite_engine
-from ledger.store.files import place, sync_folder, temporary
-from ledger.streams.base import Stream
+from lapledger.consumers.storage.segment_writer import GROUP_ROWS
+from lapledger.ledger.disk import place, sync_folder, temporary
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.store.parquet_encodings import writer_options
+from lapledger.ledger.store.sql.engine import sqlite_engine
+from lapledger.ledger.streams.base import Stream
 
 APPEND, TAKE = 16_000, 16_000
 HEADERS = {"ce_specversion": "1.0", "ce_type": TIMING.name, "content-type": "application/json"}

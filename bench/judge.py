@@ -4,10 +4,6 @@
 run in the same process on the same synthetic measurements. Not a test: no figure here can fail the gate.
 """
 
-import sys
-
-sys.path.append(sys.path.pop(0))  # the room `replay` before the script of that name
-
 import argparse
 import dataclasses
 import json
@@ -18,9 +14,9 @@ import numpy as np
 from figures import row, text
 from scipy.stats import percentileofscore
 
-from replay.criteria import Criterion
-from replay.judging.gates import judge
-from replay.measurements import Outcome, ProblemMeasurements, Tests
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.measurements import Outcome, ProblemMeasurements, Tests
 
 REFERENCES = 50
 

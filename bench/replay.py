@@ -6,14 +6,11 @@ stream, sink, sealed. Warm figures come from a process of its own, whose peak me
 rounds counts. Baselines rank candidates alone, without gates, leaderboards or doubt. Not a test.
 """
 
-import sys
-
-sys.path.append(sys.path.pop(0))  # the room `replay` first: this script has its name
-
 import argparse
 import json
 import random
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,22 +24,22 @@ from figures import Row, row, say, text, timed
 from peaks import peak_mb, reset_peak
 from scipy.stats import percentileofscore
 
-from consumers.audit import verify_rewards
-from consumers.rewarder import assign
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.questions import Questions
-from ledger.store.opened import open_ledger
-from ledger.streams.producer import Producer
-from replay.criteria import Criterion
-from replay.estimates import estimate
-from replay.judging.gates import judge
-from replay.measurements import Ints, ProblemMeasurements
-from replay.shell import load, load_problems
-from replay.studies.prepared import Many, rates_of
-from replay.studies.scaling import Scale, scaled
-from replay.studies.sweeps import Axes, Point, at, sweep
-from tui.memory import keep_freed_memory
+from lapledger.consumers.derive.reward_audit import verify_rewards
+from lapledger.consumers.derive.rewarder import assign
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import open_ledger
+from lapledger.ledger.streams.producer import Producer
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates import estimate
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.loading import load, load_problems
+from lapledger.replay.measurements import Ints, ProblemMeasurements
+from lapledger.replay.studies.problem_batches import Many, rates_of
+from lapledger.replay.studies.scaling import Scale, scaled
+from lapledger.replay.studies.sweeps import Axes, Point, at, sweep
+from lapledger.workflows.malloc import keep_freed_memory
 
 CRITERION = Criterion(tau="30")
 COLD, EXEC = "cold: `lap replay --tau 30` to its table", "cold: load and one criterion, from exec"
@@ -201,13 +198,13 @@ def check(points: list[Point], problems: list[ProblemMeasurements]) -> None:
 ONCE = """
 import sys
 from pathlib import Path
-from tui.memory import keep_freed_memory
+from lapledger.workflows.malloc import keep_freed_memory
 keep_freed_memory()
-from ledger.questions import Questions
-from ledger.store.opened import open_ledger
-from replay.criteria import Criterion
-from replay.estimates import estimate
-from replay.shell import judge_all, load
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import open_ledger
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates import estimate
+from lapledger.replay.loading import judge_all, load
 criterion = Criterion(tau="30")
 snapshot = load(Questions(open_ledger(Path(sys.argv[1]))), clocks=frozenset([criterion.clock]))
 measured, verdicts = judge_all(snapshot, criterion)

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from timings import TIMING, timings
 
-from consumers.intake import decoded, positions, take
-from ledger.codec.packing import joined, packed_slices
-from ledger.digests import canonical
-from ledger.frames import Link, decode, frame_digests, genesis, make_record, payload_digest
-from ledger.store.admission import check_route
-from ledger.store.opened import create_ledger
-from ledger.store.values import check_values
-from ledger.streams.producer import partition_of
+from lapledger.consumers.ingest.admission import decoded, positions, take
+from lapledger.ledger.codec.canonical import canonical
+from lapledger.ledger.codec.packing import joined, packed_slices
+from lapledger.ledger.frames.frame import Link, decode, frame_digests, genesis, make_record, payload_digest
+from lapledger.ledger.store.chain_rules import check_route
+from lapledger.ledger.store.open_ledger import create_ledger
+from lapledger.ledger.store.values import check_values
+from lapledger.ledger.streams.producer import partition_of
 
 
 @dataclass(frozen=True, slots=True)

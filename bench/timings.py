@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.codec.octets import to_strings
-from ledger.digests import rows_digest, work_id
-from ledger.events import EVENTS
+from lapledger.ledger.codec.canonical import rows_digest, work_id
+from lapledger.ledger.codec.octets import to_strings
+from lapledger.ledger.events import EVENTS
 
 TIMING, FINISHED = EVENTS["timing.measured", 1], EVENTS["execution.finished", 1]
 """As our own workers write them; later versions leave open what other tools do not tell."""

@@ -1,1 +1,1 @@
-"""Stepwise upgrades of the SQL tables, run by alembic from code: `ledger.store.opened` names this package's folder."""
+"""Stepwise upgrades of the SQL tables, run by alembic from code: `ledger.store.open_ledger` names this folder."""

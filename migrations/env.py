@@ -1,9 +1,9 @@
-"""Run by alembic, which is always started by `ledger.store.opened` with an open connection in its attributes."""
+"""Run by alembic, which is always started by `ledger.store.open_ledger` with an open connection in its attributes."""
 
 from alembic import context
 from sqlmodel import SQLModel
 
-from ledger.store import tables
+from lapledger.ledger.store.sql import tables
 
 assert tables  # noqa: S101  # importing it declares the tables
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from replay.errors import ReplayError
+from lapledger.replay.errors import ReplayError
 
 Beyond = Literal["A", "B", "C"]
 """Which version of Mercury's score: A caps the lead at one second, B does not, C is clamped to [0, 1] as intended."""

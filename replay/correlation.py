@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from replay.measurements import Floats
+from lapledger.replay.measurements import Floats
 
 SAME = 1e-12
 """Values that differ by less, relative to the largest of their row, count as equal: sums of floats end in noise."""

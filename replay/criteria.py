@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import rfc8785
 
-from replay.errors import ReplayError
-from replay.fields import FIELDS, OF_TIMES, FieldDoc
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.fields import FIELDS, OF_TIMES, FieldDoc
 
 SCHEMA = 1
 """Version of the fields and their meaning; part of every hash. A field added with a default changes no meaning."""

@@ -3,7 +3,7 @@
 A family is read from the fields alone, so that a criterion of one's own has one too. No measurement is looked at.
 """
 
-from replay.criteria import Criterion
+from lapledger.replay.criteria import Criterion
 
 FAMILIES = (
     "correctness only",

@@ -6,7 +6,7 @@ in `criteria`. A default never changes: hashes leave it out.
 
 from collections.abc import Mapping
 
-from replay.values import (
+from lapledger.replay.values import (
     COUNT,
     MS,
     PERCENT,
@@ -21,7 +21,7 @@ from replay.values import (
     share,
     whole,
 )
-from replay.values import FieldDoc as FieldDoc
+from lapledger.replay.values import FieldDoc as FieldDoc
 
 OF_PERCENTILES = ("mean", "median", "trimmed-mean", "clipped-mean", "worst", "p90", "weighted-mean")
 OF_TIMES = (

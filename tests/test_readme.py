@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from lap import environment, sql, well
-from packages import make_package
-from test_screens_command import terminal
+
+from tests.lapledger.test_screens_command import terminal
+from tests.support.lap import environment, sql, well
+from tests.support.packages import make_package
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

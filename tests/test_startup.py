@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from lap import environment, sql
+
+from tests.support.lap import environment, sql
 
 HEAVY = (
     *("duckdb", "sqlmodel", "scipy", "numba", "textual", "pyarrow", "numpy"),
@@ -15,7 +16,7 @@ NOT_TO_READ = ("sqlmodel", "alembic", "scipy.stats", "statsmodels", "textual", "
 
 TELL = """
 import contextlib, io, sys
-from tui.main import run
+from lapledger.cli.main import run
 words, watched = sys.argv[1].split("\\n"), sys.argv[2].split()
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as told:
     code = run(words)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from lap import environment
-from packages import make_package
+
+from tests.support.lap import environment
+from tests.support.packages import make_package
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("ledger", "producers", "consumers", "replay", "tui", "migrations")
@@ -80,7 +81,9 @@ def test_the_watch_sees_a_file_of_the_checkout(installed: Installed, tmp_path: P
 
 def test_every_room_comes_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
     """Each package's file lies in the new environment, and the command states the wheel's version."""
-    code = f"import importlib; print(*[importlib.import_module(n).__file__ for n in {ROOMS!r}], sep='\\n')"
+    code = (
+        f"import importlib; print(*[importlib.import_module('lapledger.' + n).__file__ for n in {ROOMS!r}], sep='\\n')"
+    )
     places = installed.call("python", "-c", code, cwd=tmp_path).splitlines()
     assert len(places) == len(ROOMS)
     assert all(Path(place).is_relative_to(installed.venv) for place in places), places
@@ -92,7 +95,7 @@ def test_every_room_comes_from_the_wheel(installed: Installed, tmp_path: Path) -
 
 def test_the_demo_s_problems_lie_in_the_wheel(installed: Installed, tmp_path: Path) -> None:
     """Every file of the four problems is there, byte for byte as in the checkout."""
-    code = "from tui.commands.demo import *; print(demo_corpus()); print(*PROBLEMS)"
+    code = "from lapledger.commands.system.demo import *; print(demo_corpus()); print(*PROBLEMS)"
     folder, slugs = installed.call("python", "-c", code, cwd=tmp_path).splitlines()
     assert Path(folder).is_relative_to(installed.venv)
     for slug in slugs.split():
@@ -102,7 +105,7 @@ def test_the_demo_s_problems_lie_in_the_wheel(installed: Installed, tmp_path: Pa
 def test_the_main_job_works_far_from_the_checkout(installed: Installed, tmp_path: Path) -> None:
     """Init, import of a demo problem, run of a small package, replay; no file of the checkout is read."""
     before = _noted(installed)
-    code = "from tui.commands.demo import *; print(demo_corpus() / PROBLEMS[0])"
+    code = "from lapledger.commands.system.demo import *; print(demo_corpus() / PROBLEMS[0])"
     problem = installed.call("python", "-c", code, cwd=tmp_path).strip()
     installed.call("lap", "ledger", "init", cwd=tmp_path)
     assert "slidingmax" in installed.call("lap", "corpus", "import", problem, cwd=tmp_path)

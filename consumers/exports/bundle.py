@@ -18,23 +18,26 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from consumers.exports.bundle_facts import Contents, Facts, LeftOut, blobs, parquet, places
-from consumers.exports.chain import digests, head_at, partitions
-from consumers.exports.gathered import Gathered, estimate_rows
-from consumers.exports.portable.known import FORMAT
-from consumers.exports.tables import verdict_table
-from ledger.outputs import finite, whole
-from ledger.questions import Questions
-from ledger.store.engine import reading
-from ledger.store.reader import segment_rows
-from replay.shell import KERNEL
+from lapledger.consumers.exports.bundle_facts import Contents, Facts, LeftOut, blobs, parquet, places
+from lapledger.consumers.exports.chain import digests, head_at, partitions
+from lapledger.consumers.exports.judged_export import Gathered, estimate_rows
+from lapledger.consumers.exports.replayer.known import FORMAT
+from lapledger.consumers.exports.tables import verdict_table
+from lapledger.ledger.atomic_write import finite, whole
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.reader import segment_rows
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.replay.loading import KERNEL
 
 _Q = ("q_lo", "q_hi", "q_den")
 Told = Callable[[int, int], None]
 _DATE = (1980, 1, 1, 0, 0, 0)
 """A bundle of the same cut has the same bytes, whenever it is written."""
-_OWN = "consumers.exports.portable"
-_THEIRS = {"ledger.proof.bundle_verifier": "canonical", "replay.judging.interface": "interface"}
+_OWN = "lapledger.consumers.exports.replayer"
+_THEIRS = {
+    "lapledger.ledger.proof.bundles.bundle_verifier": "canonical",
+    "lapledger.replay.judging.interface": "interface",
+}
 """Modules of other rooms that need the standard library and pyarrow alone, and what they are called in a bundle."""
 _MAIN = """import os
 import sys

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection
 
-from consumers.exports.gathered import Gathered
-from consumers.replayed import named
-from ledger.events import EVENTS
-from ledger.frames import Frame
-from ledger.proof.extract import Places, frames_at
-from ledger.questions import Questions
+from lapledger.consumers.derive.named_replay_reader import named
+from lapledger.consumers.exports.judged_export import Gathered
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.frames.frame import Frame
+from lapledger.ledger.proof.bundles.extract import Places, frames_at
+from lapledger.ledger.questions.queries import Questions
 
 ROWS = 1 << 16
 """Rows of an event type from which on a row group of them is written."""

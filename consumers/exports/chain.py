@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, text
 
-from ledger.events import PARTITIONS
-from ledger.proof.heads import Written
-from ledger.questions import Questions
-from ledger.store.heads import first_head, ledger_head, next_head
+from lapledger.ledger.events import PARTITIONS
+from lapledger.ledger.proof.heads import Written
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.heads import first_head, ledger_head, next_head
 
 _CHAIN = text(
     "SELECT digest FROM frame WHERE stream = :stream AND partition = :partition AND admission <= :last"

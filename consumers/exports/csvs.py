@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from consumers.exports.datasets import ABOUT, as_bytes
-from consumers.exports.folders import Writer
+from lapledger.consumers.exports.datasets import ABOUT, as_bytes
+from lapledger.consumers.exports.folders import Writer
 
 
 def csv_files(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> dict[str, Writer]:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from consumers.exports.folders import Writer
+from lapledger.consumers.exports.folders import Writer
 
 ABOUT = "about.json"
 _MEANING = {

@@ -7,11 +7,11 @@ the lists of failed tests name tests where EvalPlus repeats inputs. What is unde
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from consumers.exports.gathered import Gathered, Sample
-from replay.criteria import preset
-from replay.estimates import pass_at_k
-from replay.judging.gates import Status, judge
-from replay.measurements import Bools, Outcome
+from lapledger.consumers.exports.judged_export import Gathered, Sample
+from lapledger.replay.criteria import preset
+from lapledger.replay.estimates import pass_at_k
+from lapledger.replay.judging.gates import Status, judge
+from lapledger.replay.measurements import Bools, Outcome
 
 PASS, FAIL, TIMEOUT = "pass", "fail", "timeout"
 KS = (1, 10, 100)

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ledger.errors import UserError, io_fault
+from lapledger.ledger.errors import UserError, io_fault
 
 Writer = Callable[[Path], None]
 """Writes one file at a path that does not exist yet."""

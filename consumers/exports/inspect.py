@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from consumers.exports.gathered import STATUS_WORDS, Gathered, Sample
-from ledger.digests import sha256_words
-from replay.judging.gates import Status
-from replay.measurements import Floats, Outcome
+from lapledger.consumers.exports.judged_export import STATUS_WORDS, Gathered, Sample
+from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.replay.judging.gates import Status
+from lapledger.replay.measurements import Floats, Outcome
 
 SCORER = "lapledger"
 

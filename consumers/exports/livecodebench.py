@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from consumers.exports.gathered import Gathered, Sample
-from ledger.questions import Questions
-from replay.estimators import ABSENT, one_value
-from replay.judging.gates import Status
-from replay.measurements import Outcome
+from lapledger.consumers.exports.judged_export import Gathered, Sample
+from lapledger.ledger.questions.queries import Questions
+from lapledger.replay.estimators import ABSENT, one_value
+from lapledger.replay.judging.gates import Status
+from lapledger.replay.measurements import Outcome
 
 CODES: dict[Outcome, bool | int | None] = {
     Outcome.MISSING: None,

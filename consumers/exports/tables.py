@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from consumers.exports.gathered import STATUS_WORDS, Gathered, estimate_rows, source_of
-from ledger.questions import Questions
-from replay.judging.gates import Status, Verdicts
-from replay.shell import borrowed
+from lapledger.consumers.exports.judged_export import STATUS_WORDS, Gathered, estimate_rows, source_of
+from lapledger.ledger.questions.queries import Questions
+from lapledger.replay.judging.gates import Status, Verdicts
+from lapledger.replay.loading import borrowed
 
 GATES = {1: True, 0: False, -1: None}
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.codec.forms import SAMPLE, Told, Words, narrow, strings, tell
-from ledger.codec.octets import WIDTHS
-from ledger.digests import fixed
+from lapledger.ledger.codec.canonical import fixed
+from lapledger.ledger.codec.encodings import SAMPLE, Told, Words, narrow, strings, tell
+from lapledger.ledger.codec.octets import WIDTHS
 
 _NARROW = (pa.int8(), pa.int16(), pa.int32())
 _OCTETS = tuple(map(pa.binary, WIDTHS))
@@ -47,7 +47,7 @@ def _packs(kind: pa.DataType, own: pa.DataType) -> bool:
 
 
 def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with each column in its short form (`ledger.codec.forms`); few rows are plain."""
+    """The batch with each column in its short form (`ledger.codec.encodings`); few rows are plain."""
     return plain(batch) if batch.num_rows < SAMPLE else next(packed_slices(batch, [0, batch.num_rows]))
 
 

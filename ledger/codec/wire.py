@@ -1,7 +1,8 @@
 """The canonical bytes of a frame straight from its Arrow stream, without making a column: the fast way to its digest.
 
-A batch in its short forms is read here; for anything else `Wire.canonical` is None, and `ledger.digests` gives the same
-bytes from the columns. Whether offsets make sense is for Arrow to check: a wrong one never reads outside the payload.
+A batch in its short forms is read here; for anything else `Wire.canonical` is None, and `ledger.codec.canonical` gives
+the same bytes from the columns. Whether offsets make sense is for Arrow to check: a wrong one never reads outside the
+payload.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ledger.codec.forms import MOST_WORDS, SAMPLE, in_order, is_narrow, number_type
-from ledger.codec.messages import BATCH, DICTIONARY, END, FEW, WireError, next_message
-from ledger.codec.messages import dictionary_numbers as numbers_of
-from ledger.codec.packing import holds
-from ledger.digests import KINDS, NUMBERS, Part
-from ledger.events import EVENTS
+from lapledger.ledger.codec.canonical import KINDS, NUMBERS, Part
+from lapledger.ledger.codec.encodings import MOST_WORDS, SAMPLE, in_order, is_narrow, number_type
+from lapledger.ledger.codec.messages import BATCH, DICTIONARY, END, FEW, WireError, next_message
+from lapledger.ledger.codec.messages import dictionary_numbers as numbers_of
+from lapledger.ledger.codec.packing import holds
+from lapledger.ledger.events import EVENTS
 
 
 class Column(NamedTuple):
@@ -55,7 +56,7 @@ class Wire:
     buffers: list[list[int]]
 
     def canonical(self) -> bytes | None:
-        """What `ledger.digests.canonical` gives for the batch; None when that has to be asked."""
+        """What `ledger.codec.canonical.canonical` gives for the batch; None when that has to be asked."""
         if self.columns is None or not self.rows:
             return None
         parts: list[Part] = [self.rows.to_bytes(8, "little")]

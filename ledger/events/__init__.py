@@ -1,6 +1,6 @@
 """What an event is: every declared type, by name and version. Importing this package declares them all."""
 
-from ledger.events.base import (
+from lapledger.ledger.events.base import (
     CONTROL,
     EVENTS,
     FACTS,
@@ -15,7 +15,7 @@ from ledger.events.base import (
     to_batch,
     type_of,
 )
-from ledger.events.derived import (
+from lapledger.ledger.events.derived import (
     AnnotationMade,
     CalibrationFitted,
     CalibrationFittedV1,
@@ -26,8 +26,8 @@ from ledger.events.derived import (
     ReplayCompletedV1,
     RewardAssigned,
 )
-from ledger.events.evolution import project, steps, versions_of
-from ledger.events.executions import (
+from lapledger.ledger.events.evolution import project, steps, versions_of
+from lapledger.ledger.events.executions import (
     LANES,
     CampaignClosed,
     CampaignOpened,
@@ -38,7 +38,7 @@ from ledger.events.executions import (
     TimingMeasured,
     WorkerStarted,
 )
-from ledger.events.imported import (
+from lapledger.ledger.events.imported import (
     CampaignOpenedV2,
     ExecutionFinishedV2,
     ProgramAddedV2,
@@ -46,8 +46,8 @@ from ledger.events.imported import (
     TestAddedV2,
     TimingMeasuredV2,
 )
-from ledger.events.problems import FilterDecided, ProblemAdded, ProgramAdded, TestAdded
-from ledger.events.training import (
+from lapledger.ledger.events.problems import FilterDecided, ProblemAdded, ProgramAdded, TestAdded
+from lapledger.ledger.events.training import (
     GroupClosed,
     GroupOpened,
     GroupOpenedV1,

@@ -7,7 +7,7 @@ never the cut, a clock or a release: deriving twice is harmless.
 from dataclasses import dataclass
 from typing import Annotated
 
-from ledger.events.base import CONTROL, fact
+from lapledger.ledger.events.base import CONTROL, fact
 
 
 @fact("criterion.declared", 1, stream=CONTROL)

@@ -6,7 +6,7 @@ goes through `project`.
 
 import pyarrow as pa
 
-from ledger.events.base import EVENTS, EventType
+from lapledger.ledger.events.base import EVENTS, EventType
 
 
 def project(table: pa.Table, stored: EventType, wanted: EventType) -> pa.Table:

@@ -6,7 +6,7 @@ All durations are integer nanoseconds of monotonic clocks; wall time appears onl
 from dataclasses import dataclass
 from typing import Annotated
 
-from ledger.events.base import CONTROL, PARTITIONS, REQUESTS, fact
+from lapledger.ledger.events.base import CONTROL, PARTITIONS, REQUESTS, fact
 
 OUTCOMES = (
     "accepted",

@@ -7,7 +7,7 @@ where unknown; words that are unknown are empty. Nothing here is measured, guess
 from dataclasses import dataclass
 from typing import Annotated
 
-from ledger.events.base import CONTROL, fact
+from lapledger.ledger.events.base import CONTROL, fact
 
 
 @fact("results.imported", 1, stream=CONTROL)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from ledger.events.base import fact
+from lapledger.ledger.events.base import fact
 
 
 @fact("problem.added", 1)

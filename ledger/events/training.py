@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from ledger.events.base import CONTROL, fact
+from lapledger.ledger.events.base import CONTROL, fact
 
 
 @fact("training.declared", 1, stream=CONTROL)

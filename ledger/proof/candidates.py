@@ -7,13 +7,13 @@ several ends are possible. Every one of them holds true facts; which was named o
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ledger.errors import Fault, UserError
-from ledger.proof.chains import PartitionHeads, is_written_head
-from ledger.proof.heads import Written
-from ledger.proof.manifests import Manifest, parse, read_manifest
-from ledger.store.heads import NO_MANIFEST, first_head, next_head
-from ledger.store.objects import Stored
-from ledger.store.segments import Segment, Segments
+from lapledger.ledger.errors import Fault, UserError
+from lapledger.ledger.proof.chains import PartitionHeads, is_written_head
+from lapledger.ledger.proof.heads import Written
+from lapledger.ledger.proof.manifests import Manifest, parse, read_manifest
+from lapledger.ledger.store.heads import NO_MANIFEST, first_head, next_head
+from lapledger.ledger.store.objects.objects import Stored
+from lapledger.ledger.store.segments import Segment, Segments
 
 _SUFFIX = ".json"
 _RESTORE = "restore it from a copy of the ledger"

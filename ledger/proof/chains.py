@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
-from ledger.events import PARTITIONS, REQUESTS
-from ledger.frames import genesis
-from ledger.proof.findings import Findings, place
-from ledger.proof.manifests import Reached
-from ledger.store.cuts import Cut
-from ledger.store.heads import first_head, ledger_head, next_head
+from lapledger.ledger.events import PARTITIONS, REQUESTS
+from lapledger.ledger.frames.frame import genesis
+from lapledger.ledger.proof.findings import Findings, place
+from lapledger.ledger.proof.manifests import Reached
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.heads import first_head, ledger_head, next_head
 
 Place = tuple[str, int]
 PartitionHeads = dict[Place, tuple[int, str]]

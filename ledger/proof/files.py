@@ -5,13 +5,13 @@ from functools import partial
 import pyarrow as pa
 from sqlalchemy import text
 
-from ledger.codec.forms import occurring, strings
-from ledger.errors import Fault
-from ledger.events import EventType
-from ledger.proof.findings import Findings, place
-from ledger.proof.threads import in_order
-from ledger.store.blobs import Blobs
-from ledger.store.engine import reading
+from lapledger.ledger.codec.encodings import occurring, strings
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import EventType
+from lapledger.ledger.ordered_threads import in_order
+from lapledger.ledger.proof.findings import Findings, place
+from lapledger.ledger.store.objects.blobs import Blobs
+from lapledger.ledger.store.sql.engine import reading
 
 _DELETE = "it may be deleted while nothing writes to the ledger"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlalchemy import Connection, text
 
-from ledger.errors import LapError
-from ledger.store.metas import FrameMeta
-from ledger.store.opened import Ledger
+from lapledger.ledger.errors import LapError
+from lapledger.ledger.store.frame_rows import FrameMeta
+from lapledger.ledger.store.open_ledger import Ledger
 
 Progress = Callable[[str, int, int], None]
 """Told the part at work, how much of it is done, and how much there is."""

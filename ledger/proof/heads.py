@@ -3,10 +3,10 @@
 import re
 from dataclasses import dataclass
 
-from ledger.errors import UserError
-from ledger.store.cuts import Cut
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger, cut_now, head_now
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger, cut_now, head_now
+from lapledger.ledger.store.sql.engine import reading
 
 _FORM = "64 hex digits, @ and a cut, as `lap verify --head` printed it"
 _HEAD = re.compile(r"[0-9a-f]{64}")

@@ -11,15 +11,15 @@ from itertools import pairwise
 
 from sqlalchemy import Row, text
 
-from ledger.digests import blob_digest
-from ledger.errors import Fault
-from ledger.events import EVENTS
-from ledger.proof.findings import Findings
-from ledger.proof.manifests import Manifest, Moved, Reached, parse, read_manifest
-from ledger.store.heads import NO_MANIFEST
-from ledger.store.metas import FrameMeta, ranges_of
-from ledger.store.quarantine import NAME
-from ledger.store.segments import Segment
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.proof.findings import Findings
+from lapledger.ledger.proof.manifests import Manifest, Moved, Reached, parse, read_manifest
+from lapledger.ledger.store.frame_rows import FrameMeta, ranges_of
+from lapledger.ledger.store.heads import NO_MANIFEST
+from lapledger.ledger.store.quarantine import NAME
+from lapledger.ledger.store.segments import Segment
 
 _SEGMENTS = text(
     "SELECT ordinal, name, manifest, type, version, frames, rows, bytes, admissions FROM segment ORDER BY ordinal"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ledger.digests import blob_digest
-from ledger.errors import Fault
-from ledger.store.metas import FRAME_COLUMNS, FrameMeta, Range
-from ledger.store.segments import Segment, Segments
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.store.frame_rows import FRAME_COLUMNS, FrameMeta, Range
+from lapledger.ledger.store.segments import Segment, Segments
 
 
 class Reached(NamedTuple):

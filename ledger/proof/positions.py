@@ -1,6 +1,6 @@
 """Checks the positions: what each partition says that it admitted, and how far it says that its stream was read.
 
-By what SQL and the manifests say; `ledger.proof.origins` asks the stream itself.
+By what SQL and the manifests say; `ledger.proof.stream_crosscheck` asks the stream itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
-from ledger.events import PARTITIONS
-from ledger.proof.chains import PartitionHeads
-from ledger.proof.findings import Findings
-from ledger.proof.links import Links
-from ledger.proof.manifests import Moved, Reached
+from lapledger.ledger.events import PARTITIONS
+from lapledger.ledger.proof.chains import PartitionHeads
+from lapledger.ledger.proof.findings import Findings
+from lapledger.ledger.proof.links import Links
+from lapledger.ledger.proof.manifests import Moved, Reached
 
 _POSITIONS = text(
     "SELECT stream, partition, identity, next_position, admissions, head, duplicates, moves, moved, moved_id"

@@ -9,12 +9,12 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from ledger.events import EventType
-from ledger.frames import frame_digests
-from ledger.proof.findings import NONSENSE
-from ledger.proof.timings import Runs
-from ledger.store.metas import FrameMeta
-from ledger.store.quarantine import QUARANTINE, Quarantined
+from lapledger.ledger.events import EventType
+from lapledger.ledger.frames.frame import frame_digests
+from lapledger.ledger.proof.findings import NONSENSE
+from lapledger.ledger.proof.timings import Runs
+from lapledger.ledger.store.frame_rows import FrameMeta
+from lapledger.ledger.store.quarantine import QUARANTINE, Quarantined
 
 UNREADABLE = (OSError, *NONSENSE)
 """What Arrow and Parquet raise for bytes that were altered."""

@@ -10,19 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ledger.codec.forms import strings
-from ledger.codec.packing import holds
-from ledger.errors import Fault
-from ledger.events import EVENTS, EventType
-from ledger.proof.findings import Findings
-from ledger.proof.links import Links, compare_frames, manifests
-from ledger.proof.manifests import Manifest
-from ledger.proof.recomputed import UNREADABLE, Recomputed, altered_frames
-from ledger.proof.timings import Due, runs_of
-from ledger.store.metas import FrameMeta
-from ledger.store.objects import outages_told
-from ledger.store.quarantine import QUARANTINE
-from ledger.store.segments import Segment, Segments, placed_schema
+from lapledger.ledger.codec.encodings import strings
+from lapledger.ledger.codec.packing import holds
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import EVENTS, EventType
+from lapledger.ledger.proof.findings import Findings
+from lapledger.ledger.proof.links import Links, compare_frames, manifests
+from lapledger.ledger.proof.manifests import Manifest
+from lapledger.ledger.proof.recomputed import UNREADABLE, Recomputed, altered_frames
+from lapledger.ledger.proof.timings import Due, runs_of
+from lapledger.ledger.store.frame_rows import FrameMeta
+from lapledger.ledger.store.objects.objects import outages_told
+from lapledger.ledger.store.quarantine import QUARANTINE
+from lapledger.ledger.store.segments import Segment, Segments, placed_schema
 
 Call = Callable[[], Recomputed]
 

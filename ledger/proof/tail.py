@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Row, text
 
-from ledger.errors import Fault
-from ledger.events import EVENTS, EventType
-from ledger.proof.findings import Findings
-from ledger.proof.recomputed import UNREADABLE, Recomputed, altered_frames
-from ledger.proof.timings import Due, runs_of
-from ledger.store.metas import FRAME_COLUMNS, FrameMeta
-from ledger.store.reader import read_payload
-from ledger.store.segments import placed
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import EVENTS, EventType
+from lapledger.ledger.proof.findings import Findings
+from lapledger.ledger.proof.recomputed import UNREADABLE, Recomputed, altered_frames
+from lapledger.ledger.proof.timings import Due, runs_of
+from lapledger.ledger.store.frame_rows import FRAME_COLUMNS, FrameMeta
+from lapledger.ledger.store.reader import read_payload
+from lapledger.ledger.store.segments import placed
 
 _TAIL = text(
     "SELECT f.stream, f.partition, f.admission, f.key, f.epoch, f.sequence, f.previous, f.digest, f.rows,"

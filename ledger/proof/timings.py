@@ -7,16 +7,16 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ledger.codec.forms import strings
-from ledger.codec.octets import to_octets
-from ledger.codec.packing import plain
-from ledger.digests import rows_digest
-from ledger.errors import DiskFull, LapError, Unavailable
-from ledger.events import EventType, latest
-from ledger.proof.findings import NONSENSE, Findings
-from ledger.proof.slices import slice_digests
-from ledger.store.opened import cut_now
-from ledger.store.reader import events
+from lapledger.ledger.codec.canonical import rows_digest
+from lapledger.ledger.codec.encodings import strings
+from lapledger.ledger.codec.octets import to_octets
+from lapledger.ledger.codec.packing import plain
+from lapledger.ledger.codec.slice_digests import slice_digests
+from lapledger.ledger.errors import DiskFull, LapError, Unavailable
+from lapledger.ledger.events import EventType, latest
+from lapledger.ledger.proof.findings import NONSENSE, Findings
+from lapledger.ledger.store.open_ledger import cut_now
+from lapledger.ledger.store.reader import events
 
 TIMING, FINISHED = "timing.measured", "execution.finished"
 

@@ -5,27 +5,27 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from ledger.errors import DiskFull, Fault
-from ledger.proof.aside import QuarantineCheck, retried_frames
-from ledger.proof.chains import Asked, Heads, check_chains, is_written_head
-from ledger.proof.files import BlobCheck, note_orphans
-from ledger.proof.findings import Findings, Progress
-from ledger.proof.heads import Written
-from ledger.proof.links import Links, check_links
-from ledger.proof.origins import Origins, check_origins, witness
-from ledger.proof.positions import check_positions
-from ledger.proof.recomputed import Recomputed
-from ledger.proof.sealed import sealed_calls
-from ledger.proof.tail import tail_calls
-from ledger.proof.threads import in_order
-from ledger.proof.timings import TimingCheck
-from ledger.proof.words import altered_words
-from ledger.store.cuts import Cut
-from ledger.store.engine import reading
-from ledger.store.heads import ledger_head
-from ledger.store.opened import Ledger, cut_now
-from ledger.store.quarantine import QUARANTINE
-from ledger.streams.base import Stream
+from lapledger.ledger.errors import DiskFull, Fault
+from lapledger.ledger.ordered_threads import in_order
+from lapledger.ledger.proof.chains import Asked, Heads, check_chains, is_written_head
+from lapledger.ledger.proof.files import BlobCheck, note_orphans
+from lapledger.ledger.proof.findings import Findings, Progress
+from lapledger.ledger.proof.heads import Written
+from lapledger.ledger.proof.links import Links, check_links
+from lapledger.ledger.proof.positions import check_positions
+from lapledger.ledger.proof.quarantine_check import QuarantineCheck, retried_frames
+from lapledger.ledger.proof.recomputed import Recomputed
+from lapledger.ledger.proof.sealed import sealed_calls
+from lapledger.ledger.proof.stream_crosscheck import Origins, check_origins, witness
+from lapledger.ledger.proof.tail import tail_calls
+from lapledger.ledger.proof.tamper_report import altered_words
+from lapledger.ledger.proof.timings import TimingCheck
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.heads import ledger_head
+from lapledger.ledger.store.open_ledger import Ledger, cut_now
+from lapledger.ledger.store.quarantine import QUARANTINE
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Stream
 
 
 @dataclass(frozen=True, slots=True)

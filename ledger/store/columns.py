@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ledger.events import EventType, latest, versions_of
-from ledger.store.cuts import Cut
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger
-from ledger.store.reader import check_cut, live_segments, tail_rows, within
-from ledger.store.segments import Segment
+from lapledger.ledger.events import EventType, latest, versions_of
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.reader import check_cut, live_segments, tail_rows, within
+from lapledger.ledger.store.segments import Segment
+from lapledger.ledger.store.sql.engine import reading
 
 KEY = "problem_id"
 """The column that says whose rows they are."""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ledger.errors import UserError
-from ledger.events import PARTITIONS
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import PARTITIONS
 
 FORM = ",".join(f"{name}=0" for name in sorted(PARTITIONS))
 """The cut before the first admission, as an example of the form; counts of 0 at the end of a stream are left out."""

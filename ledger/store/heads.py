@@ -5,7 +5,7 @@ A head written down elsewhere proves everything up to it. Pure: no database here
 
 from collections.abc import Mapping, Sequence
 
-from ledger.digests import sha256_words
+from lapledger.ledger.codec.canonical import sha256_words
 
 NO_MANIFEST = ""
 """The link before the first manifest of the chain of segments."""

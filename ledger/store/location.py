@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledger.errors import UserError
-from ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -53,7 +53,7 @@ class Location:
     def __str__(self) -> str:
         if not self.sql:
             return str(self.root)
-        from ledger.store.engine import database_words  # as above
+        from lapledger.ledger.store.sql.engine import database_words  # as above
 
         return f"{self.root} with {database_words(self.sql_url)}"
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlalchemy import Connection, text
 
-from ledger.digests import sha256
-from ledger.errors import UserError
-from ledger.events import EventType
-from ledger.frames import Record
-from ledger.store.metas import FrameMeta
+from lapledger.ledger.codec.canonical import sha256
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import EventType
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.store.frame_rows import FrameMeta
 
 NAME = "quarantine"
 

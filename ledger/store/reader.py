@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, text
 
-from ledger.codec.packing import plain
-from ledger.errors import Fault, UserError
-from ledger.events import EVENTS, PARTITIONS, EventType, project, versions_of
-from ledger.store.cuts import Cut
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger, cut_now
-from ledger.store.segments import PLACE, Segment, placed, placed_schema
+from lapledger.ledger.codec.packing import plain
+from lapledger.ledger.errors import Fault, UserError
+from lapledger.ledger.events import EVENTS, PARTITIONS, EventType, project, versions_of
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger, cut_now
+from lapledger.ledger.store.segments import PLACE, Segment, placed, placed_schema
+from lapledger.ledger.store.sql.engine import reading
 
 Where = Mapping[str, Sequence[str]]
 """Rows that are wanted: column -> the words that it may have there."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.events import PARTITIONS, EventType, versions_of
-from ledger.store.cuts import Cut
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger
-from ledger.store.reader import check_cut, declared_type, live_segments, tail_rows
-from ledger.store.segments import Segment
+from lapledger.ledger.events import PARTITIONS, EventType, versions_of
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.reader import check_cut, declared_type, live_segments, tail_rows
+from lapledger.ledger.store.segments import Segment
+from lapledger.ledger.store.sql.engine import reading
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds

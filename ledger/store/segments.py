@@ -17,14 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import rfc8785
 
-from ledger.codec.packing import joined
-from ledger.crashes import reached
-from ledger.errors import Fault
-from ledger.events import EventType
-from ledger.store.cuts import Cut
-from ledger.store.encodings import writer_options
-from ledger.store.files import translated
-from ledger.store.objects import (
+from lapledger.ledger.codec.packing import joined
+from lapledger.ledger.disk import translated
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import EventType
+from lapledger.ledger.failpoint import reached
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.objects.objects import (
     Files,
     Stored,
     copy_object,
@@ -37,6 +36,7 @@ from ledger.store.objects import (
     stored_errors,
     stored_fault,
 )
+from lapledger.ledger.store.parquet_encodings import writer_options
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.codec.forms import occurring, strings
-from ledger.codec.octets import HEX
-from ledger.digests import blob_digest, fixed, work_id
-from ledger.errors import UserError
-from ledger.events import EVENTS
-from ledger.events.executions import OUTCOMES, UNTOLD
-from ledger.frames import Frame, FrameError
-from ledger.store.cuts import Cut
+from lapledger.ledger.codec.canonical import blob_digest, fixed, work_id
+from lapledger.ledger.codec.encodings import occurring, strings
+from lapledger.ledger.codec.octets import HEX
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.events.executions import OUTCOMES, UNTOLD
+from lapledger.ledger.frames.frame import Frame, FrameError
+from lapledger.ledger.store.cuts import Cut
 
 LONGEST_NS = 2**60
 """Durations stay below this (36 years), so that arithmetic on ranks never overflows."""

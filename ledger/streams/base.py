@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ledger.frames import Record
+from lapledger.ledger.frames.frame import Record
 
 Position = int
 """First offset that has not been read yet; 0 at the start. Offsets rise, not always by one."""

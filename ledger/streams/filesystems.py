@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ledger.errors import UserError
+from lapledger.ledger.errors import UserError
 
 NETWORK = frozenset(
     {

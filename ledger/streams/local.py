@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ledger.crashes import reached
-from ledger.errors import Fault, UserError, sql_fault
-from ledger.events import PARTITIONS
-from ledger.frames import MAX_PAYLOAD_BYTES, Record
-from ledger.store.files import refuse_below_reserve
-from ledger.streams.base import Group, Position, Stored, record_bytes
-from ledger.streams.filesystems import refuse_network
+from lapledger.ledger.disk import refuse_below_reserve
+from lapledger.ledger.errors import Fault, UserError, sql_fault
+from lapledger.ledger.events import PARTITIONS
+from lapledger.ledger.failpoint import reached
+from lapledger.ledger.frames.frame import MAX_PAYLOAD_BYTES, Record
+from lapledger.ledger.streams.base import Group, Position, Stored, record_bytes
+from lapledger.ledger.streams.filesystems import refuse_network
 
 WAIT_SECONDS = 60.0
 """How long an append waits for other processes to finish theirs."""
@@ -125,7 +125,7 @@ class LocalStream:
 
     def join(self, group: str, streams: Sequence[str], member: str) -> Group:
         """A group whose every member tries everything: one file is for one machine, and SQL says who may."""
-        from ledger.streams.local_group import LocalGroup
+        from lapledger.ledger.streams.local_group import LocalGroup
 
         return LocalGroup(self, streams)
 

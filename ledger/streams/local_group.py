@@ -4,10 +4,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ledger.streams.base import Position
+from lapledger.ledger.streams.base import Position
 
 if TYPE_CHECKING:
-    from ledger.streams.local import LocalStream
+    from lapledger.ledger.streams.local import LocalStream
 
 POLL_SECONDS = 0.02
 

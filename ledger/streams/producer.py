@@ -12,11 +12,11 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.codec.packing import holds, packed, packed_slices
-from ledger.errors import Fault
-from ledger.events import PARTITIONS, EpochClosed, EpochOpened, Event, EventType, key_of, to_batch, type_of
-from ledger.frames import Link, Record, genesis, make_record
-from ledger.streams.base import Stream, record_bytes
+from lapledger.ledger.codec.packing import holds, packed, packed_slices
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import PARTITIONS, EpochClosed, EpochOpened, Event, EventType, key_of, to_batch, type_of
+from lapledger.ledger.frames.frame import Link, Record, genesis, make_record
+from lapledger.ledger.streams.base import Stream, record_bytes
 
 MAX_ROWS = 1000
 """Most events in a frame."""

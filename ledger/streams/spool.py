@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.crashes import reached
-from ledger.errors import Fault, SpoolFull, Unavailable
-from ledger.frames import Record
-from ledger.streams.base import Group, Position, Stored, Stream, record_bytes
-from ledger.streams.spool_file import SpoolFile, deliver_oldest
+from lapledger.ledger.errors import Fault, SpoolFull, Unavailable
+from lapledger.ledger.failpoint import reached
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.streams.base import Group, Position, Stored, Stream, record_bytes
+from lapledger.ledger.streams.spool_file import SpoolFile, deliver_oldest
 
 RESERVE = 8
 """One part in so many of a spool is kept for what runs already when no more work is taken."""

@@ -13,12 +13,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.crashes import reached
-from ledger.errors import io_fault
-from ledger.frames import Record
-from ledger.streams.base import Stream, record_bytes
-from ledger.streams.filesystems import refuse_network
-from ledger.streams.local import connected, faults, headers_of, transaction
+from lapledger.ledger.errors import io_fault
+from lapledger.ledger.failpoint import reached
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.streams.base import Stream, record_bytes
+from lapledger.ledger.streams.filesystems import refuse_network
+from lapledger.ledger.streams.local import connected, faults, headers_of, transaction
 
 SUFFIX = ".sqlite"
 RUN_BYTES = 8 << 20

@@ -8,7 +8,7 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.guards import postgres_guards, sqlite_guards
+from lapledger.migrations.guards import postgres_guards, sqlite_guards
 
 revision = "0002"
 down_revision = "0001"

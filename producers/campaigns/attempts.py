@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ledger.digests import rows_digest, sha256
-from ledger.events import ExecutionFinished, ExecutionRequested, TimingMeasured, to_batch
-from producers.sandbox.answers import AnswerFlags, check
-from producers.sandbox.limits import Execution, Limits
+from lapledger.ledger.codec.canonical import rows_digest, sha256
+from lapledger.ledger.events import ExecutionFinished, ExecutionRequested, TimingMeasured, to_batch
+from lapledger.producers.sandbox.limits import Execution, Limits
+from lapledger.producers.sandbox.output_checker import AnswerFlags, check
 
 NO_TIMINGS = sha256()
 """Digest that stands for an attempt without timings."""

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from ledger.digests import sha256_words, work_id
-from ledger.errors import UserError
-from ledger.events import LANES, CampaignOpened, ExecutionRequested, ExecutionShared, ProgramAdded, TestAdded
+from lapledger.ledger.codec.canonical import sha256_words, work_id
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import LANES, CampaignOpened, ExecutionRequested, ExecutionShared, ProgramAdded, TestAdded
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 REFERENCE_RULE = "every human program labelled accepted"

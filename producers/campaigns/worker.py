@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledger.errors import Fault
-from ledger.events import ExecutionRequested
-from ledger.store.blobs import Blobs
-from ledger.streams.producer import Producer
-from producers.campaigns.attempts import (
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import ExecutionRequested
+from lapledger.ledger.store.objects.blobs import Blobs
+from lapledger.ledger.streams.producer import Producer
+from lapledger.producers.campaigns.attempts import (
     Circumstances,
     Judged,
     WorkerFacts,
@@ -23,8 +23,8 @@ from producers.campaigns.attempts import (
     judge_run,
     run_block,
 )
-from producers.sandbox.answers import AnswerFlags
-from producers.sandbox.limits import Limits, Sandbox
+from lapledger.producers.sandbox.limits import Limits, Sandbox
+from lapledger.producers.sandbox.output_checker import AnswerFlags
 
 MAX_FAULTS_PER_WORK = 3
 MAX_FAULTS_IN_A_ROW = 10

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from ledger.errors import UserError
+from lapledger.ledger.errors import UserError
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_NESTING = 20

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from ledger.errors import UserError
+from lapledger.ledger.errors import UserError
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_TOTAL_BYTES = 2**30

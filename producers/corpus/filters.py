@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ledger.events import FilterDecided
+from lapledger.ledger.events import FilterDecided
 
 ACCEPTED = "accepted"
 SANDBOX_FAULT = "sandbox_fault"

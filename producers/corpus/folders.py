@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ledger.errors import UserError
-from producers.corpus.files import shown
+from lapledger.ledger.errors import UserError
+from lapledger.producers.corpus.files import shown
 
 
 def find_packages(paths: Iterable[Path]) -> list[Path]:

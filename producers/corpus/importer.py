@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from ledger.digests import blob_digest
-from ledger.events import Event, ProblemAdded, ProgramAdded, TestAdded
-from producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.events import Event, ProblemAdded, ProgramAdded, TestAdded
+from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest
 
 IMPORTER = "icpc-package 1"
 HUMAN = "human"

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ledger.digests import blob_digest, sha256_words
-from ledger.errors import UserError
-from producers.corpus.documents import parse
-from producers.corpus.files import Files, scan, shown
-from producers.corpus.folders import require_package
-from producers.corpus.settings import read_grading, read_limit, read_settings
+from lapledger.ledger.codec.canonical import blob_digest, sha256_words
+from lapledger.ledger.errors import UserError
+from lapledger.producers.corpus.documents import parse
+from lapledger.producers.corpus.files import Files, scan, shown
+from lapledger.producers.corpus.folders import require_package
+from lapledger.producers.corpus.settings import read_grading, read_limit, read_settings
 
 _PARTS = ("problem.yaml", ".timelimit", "problem_statement", "statement", "submissions", "output_validator")
 _DATA = ("data/testdata.yaml", "data/sample", "data/secret")

@@ -10,9 +10,9 @@ from decimal import Decimal, InvalidOperation
 
 import rfc8785
 
-from ledger.errors import UserError
-from producers.corpus.documents import Document, words
-from producers.sandbox.answers import AnswerFlags
+from lapledger.ledger.errors import UserError
+from lapledger.producers.corpus.documents import Document, words
+from lapledger.producers.sandbox.output_checker import AnswerFlags
 
 MAX_LIMIT_S = 86_400
 _Json = str | float | None | list[float | None]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from producers.sandbox.launch import Command, in_memory, launch, read_source
-from producers.sandbox.limits import ENVIRONMENT, Execution, Interpreter, Isolation, Limits, shim_options
-from producers.sandbox.syscalls import seccomp_filter
+from lapledger.producers.sandbox.launch import Command, in_memory, launch, read_source
+from lapledger.producers.sandbox.limits import ENVIRONMENT, Execution, Interpreter, Isolation, Limits, shim_options
+from lapledger.producers.sandbox.syscalls import seccomp_filter
 
 SHIM = Path(__file__).with_name("shim.py")
 BOX_SHIM, BOX_PROGRAM, BOX_INPUT = "/box/shim.py", "/box/program.py", "/box/input"

@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.errors import DiskFull, Fault
-from producers.sandbox.limits import ENVIRONMENT, MIB, SECOND_NS, Execution, Limits
-from producers.sandbox.outcomes import TAIL_CHARACTERS, Written, execution, parse_report
+from lapledger.ledger.errors import DiskFull, Fault
+from lapledger.producers.sandbox.limits import ENVIRONMENT, MIB, SECOND_NS, Execution, Limits
+from lapledger.producers.sandbox.outcomes import TAIL_CHARACTERS, Written, execution, parse_report
 
 GRACE_NS = 10 * SECOND_NS
 REPORT_BYTES = 65_536

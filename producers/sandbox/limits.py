@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from ledger.errors import UserError
+from lapledger.ledger.errors import UserError
 
 MIB = 1 << 20
 SECOND_NS = 1_000_000_000

@@ -9,7 +9,7 @@ import signal
 from dataclasses import dataclass
 from typing import Any
 
-from producers.sandbox.limits import SECOND_NS, Cut, Execution, Limits, Outcome
+from lapledger.producers.sandbox.limits import SECOND_NS, Cut, Execution, Limits, Outcome
 
 TAIL_CHARACTERS = 2_000
 _MEMORY_ERROR = re.compile(r"^[\w.]*MemoryError\b", re.MULTILINE)

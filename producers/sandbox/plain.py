@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.errors import Fault
-from producers.sandbox.bubblewrap import SHIM
-from producers.sandbox.launch import Command, launch, read_source
-from producers.sandbox.limits import Execution, Interpreter, Isolation, Limits, shim_options
+from lapledger.ledger.errors import Fault
+from lapledger.producers.sandbox.bubblewrap import SHIM
+from lapledger.producers.sandbox.launch import Command, launch, read_source
+from lapledger.producers.sandbox.limits import Execution, Interpreter, Isolation, Limits, shim_options
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from ledger.errors import UserError
+from lapledger.ledger.errors import UserError
 
 FIRST_UID, RANGE, RANGES = 60_000, 256, 64
 NOBODY = 65_534

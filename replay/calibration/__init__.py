@@ -4,10 +4,10 @@ A map is directed, and holds for one clock, estimator and start-up rule. It move
 re-run into a fresh campaign, never a candidate. Which campaigns to calibrate is the caller's choice.
 """
 
-from replay.calibration.fits import Fit, apply, best, fit_kinds, formula
-from replay.calibration.maps import KINDS, NONE, Maps, fit_line
-from replay.calibration.merits import Merits
-from replay.calibration.pools import outside_warning, with_stored
+from lapledger.replay.calibration.fits import Fit, apply, best, fit_kinds, formula
+from lapledger.replay.calibration.maps import KINDS, NONE, Maps, fit_line
+from lapledger.replay.calibration.merits import Merits
+from lapledger.replay.calibration.pools import outside_warning, with_stored
 
 __all__ = [
     "KINDS",

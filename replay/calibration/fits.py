@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from replay.calibration.maps import KINDS, Maps, mapped
-from replay.calibration.merits import NAN, UNKNOWN, Merits, Trial, refusal
-from replay.calibration.pairs import match
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
+from lapledger.replay.calibration.maps import KINDS, Maps, mapped
+from lapledger.replay.calibration.merits import NAN, UNKNOWN, Merits, Trial, refusal
+from lapledger.replay.calibration.pairs import match
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.measurements import Bools, Floats, Ints, ProblemMeasurements
 
 
 @dataclass(frozen=True, slots=True)

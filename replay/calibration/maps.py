@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.measurements import Floats, Ints
+from lapledger.replay.measurements import Floats, Ints
 
 SLOPES = 2**18
 """Slopes that Theil-Sen takes the median of at most: all of them up to 724 pairs, else evenly spread ones."""

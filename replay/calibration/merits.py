@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.calibration.maps import Maps
-from replay.calibration.pairs import Match
-from replay.correlation import SAME, spearman
-from replay.judging.ranks import versus
-from replay.measurements import Bools, Floats
+from lapledger.replay.calibration.maps import Maps
+from lapledger.replay.calibration.pairs import Match
+from lapledger.replay.correlation import SAME, spearman
+from lapledger.replay.judging.ranks import versus
+from lapledger.replay.measurements import Bools, Floats
 
 NAN = float("nan")
 LEAST_R2 = 0.9

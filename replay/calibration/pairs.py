@@ -9,9 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.measurements import ABSENT, Bools, Floats, Ints, Outcome, ProblemMeasurements, durations, kill_bounds
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.measurements import (
+    ABSENT,
+    Bools,
+    Floats,
+    Ints,
+    Outcome,
+    ProblemMeasurements,
+    durations,
+    kill_bounds,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

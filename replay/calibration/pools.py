@@ -6,9 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from replay.calibration.fits import Fit, apply
-from replay.criteria import Criterion
-from replay.measurements import ABSENT, Ints, Outcome, ProblemMeasurements, read
+from lapledger.replay.calibration.fits import Fit, apply
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.measurements import ABSENT, Ints, Outcome, ProblemMeasurements, read
 
 
 def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Fit) -> ProblemMeasurements:

@@ -10,16 +10,16 @@ from functools import cached_property
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.devices.device import Device, Resident, counts, find_device, in_torch, rank_all
-from replay.devices.tasks import Padded, Task
-from replay.errors import ReplayError
-from replay.judging.court import Court, patterns, weigh
-from replay.judging.gates import Verdicts, decide, judge
-from replay.judging.quality import Pooled, Ranks, pooled
-from replay.judging.ranks import Order, Pool
-from replay.judging.trials import Rules, Tried, make_rules, reference_pool, try_runs
-from replay.measurements import Bools, Ints, ProblemMeasurements, read
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.devices.device import Device, Resident, counts, find_device, in_torch, rank_all
+from lapledger.replay.devices.tasks import Padded, Task
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.context import Court, patterns, weigh
+from lapledger.replay.judging.gates import Verdicts, decide, judge
+from lapledger.replay.judging.quality import Pooled, Ranks, pooled
+from lapledger.replay.judging.ranks import Order, Pool
+from lapledger.replay.judging.test_results import Rules, Tried, make_rules, reference_pool, try_runs
+from lapledger.replay.measurements import Bools, Ints, ProblemMeasurements, read
 
 
 def judge_on(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: str) -> list[Verdicts]:

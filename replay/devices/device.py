@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from replay.criteria import Criterion
-from replay.devices.tasks import Ends, Padded, Task, blocks, unpadded
-from replay.errors import ReplayError
-from replay.judging.quality import PAIRWISE, Ranks
-from replay.measurements import Ints
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.devices.tasks import Ends, Padded, Task, blocks, unpadded
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.quality import PAIRWISE, Ranks
+from lapledger.replay.measurements import Ints
 
 Tensor = torch.Tensor
 Device = torch.device

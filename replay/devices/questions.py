@@ -9,10 +9,10 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.draws import generator
-from replay.judging.gates import Verdicts, judge
-from replay.measurements import ProblemMeasurements
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.draws import generator
+from lapledger.replay.judging.gates import Verdicts, judge
+from lapledger.replay.measurements import ProblemMeasurements
 
 Found = TypeVar("Found")
 Found_co = TypeVar("Found_co", covariant=True)
@@ -66,7 +66,7 @@ def on_device(
 
     ReplayError where there is no such device.
     """
-    from replay.devices.batches import judge_on
+    from lapledger.replay.devices.batches import judge_on
 
     parts = [question.taken(m) for m in problems]
     columns = [judge_on(parts, criterion, device) for criterion in question.under()]

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.devices.questions import Asked, one_by_one
-from replay.errors import ReplayError
-from replay.judging.gates import Looking, Verdicts, judge
-from replay.measurements import ProblemMeasurements
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.devices.questions import Asked, one_by_one
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.gates import Looking, Verdicts, judge
+from lapledger.replay.measurements import ProblemMeasurements
 
 ENGINES = ("local", "ray")
 PACKAGE = "lapledger"

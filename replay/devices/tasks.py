@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from replay.errors import ReplayError
-from replay.judging.quality import Ranks
-from replay.judging.ranks import FAILED_REFERENCE, Pool
-from replay.measurements import Bytes, Ints
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.quality import Ranks
+from lapledger.replay.judging.ranks import FAILED_REFERENCE, Pool
+from lapledger.replay.measurements import Bytes, Ints
 
 PAD = 2**63 - 1  # a reference that is none: above every duration, so no rank counts it
 NOBODY = -1  # a run that is none: below every reference

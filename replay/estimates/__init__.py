@@ -4,10 +4,16 @@ Pure: random numbers come from a generator that is passed in. Every estimate nam
 undecided verdicts leave open is a bound, and never part of an interval.
 """
 
-from replay.estimates.best import BestOf, best_curve, best_of, efficiencies, speed_ups
-from replay.estimates.counts import Counts, count, pass_at_k
-from replay.estimates.gains import gain_bounds, gain_interval, gain_intervals, gain_intervals_of, relative_gain
-from replay.estimates.intervals import (
+from lapledger.replay.estimates.best import BestOf, best_curve, best_of, efficiencies, speed_ups
+from lapledger.replay.estimates.counts import Counts, count, pass_at_k
+from lapledger.replay.estimates.gains import (
+    gain_bounds,
+    gain_interval,
+    gain_intervals,
+    gain_intervals_of,
+    relative_gain,
+)
+from lapledger.replay.estimates.intervals import (
     Interval,
     analytic_interval,
     bootstrap,
@@ -17,16 +23,16 @@ from replay.estimates.intervals import (
     two_stage,
     wilson_interval,
 )
-from replay.estimates.multiple import adjusted, many_comparisons
-from replay.estimates.noise import SameCode, SlowShare, between_campaigns, between_halves, slower_than_all
-from replay.estimates.passes import Estimate, estimate, estimate_statuses
-from replay.estimates.shares import Share, mean_of, over_problems
-from replay.estimates.tables import Difference, PassEstimate, difference, pass_estimate
-from replay.estimates.tiers import TIERS, by_field, by_terciles, members, token_count
-from replay.estimates.totals import READINGS, Totals, totals
-from replay.estimates.trainings import difference_over_runs, over_runs, run_values
-from replay.estimates.warnings import resolution_warning
-from replay.estimates.wins import WinRate, speeds, win_rate
+from lapledger.replay.estimates.multiple import adjusted, many_comparisons
+from lapledger.replay.estimates.noise import SameCode, SlowShare, between_campaigns, between_halves, slower_than_all
+from lapledger.replay.estimates.passes import Estimate, estimate, estimate_statuses
+from lapledger.replay.estimates.shares import Share, mean_of, over_problems
+from lapledger.replay.estimates.tables import Difference, PassEstimate, difference, pass_estimate
+from lapledger.replay.estimates.tiers import TIERS, by_field, by_terciles, members, token_count
+from lapledger.replay.estimates.totals import READINGS, Totals, totals
+from lapledger.replay.estimates.trainings import difference_over_runs, over_runs, run_values
+from lapledger.replay.estimates.warnings import resolution_warning
+from lapledger.replay.estimates.wins import WinRate, speeds, win_rate
 
 __all__ = [
     "READINGS",

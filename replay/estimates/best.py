@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.estimates.totals import ENDLESS, Totals, totals
-from replay.judging.gates import Status, Verdicts
-from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates.totals import ENDLESS, Totals, totals
+from lapledger.replay.judging.gates import Status, Verdicts
+from lapledger.replay.measurements import Bools, Floats, Ints, ProblemMeasurements
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from replay.errors import ReplayError
-from replay.judging.gates import Status, Verdicts, one_campaign
-from replay.measurements import Floats, Ints, ProblemMeasurements
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.gates import Status, Verdicts, one_campaign
+from lapledger.replay.measurements import Floats, Ints, ProblemMeasurements
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from replay.estimates.intervals import RESAMPLES, Interval, blocks, percentile_interval
-from replay.measurements import Bools, Floats
+from lapledger.replay.estimates.intervals import RESAMPLES, Interval, blocks, percentile_interval
+from lapledger.replay.measurements import Bools, Floats
 
 UNBOUNDED = 1e300
 """The gain over nothing, while it is still a number."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from replay.errors import ReplayError
-from replay.estimates.counts import Counts
-from replay.measurements import Floats, Ints
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates.counts import Counts
+from lapledger.replay.measurements import Floats, Ints
 
 Interval = tuple[float, float]
 LEVEL = 0.95

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from replay.errors import ReplayError
+from lapledger.replay.errors import ReplayError
 
 METHODS = {"holm": "Holm", "fdr_bh": "Benjamini-Hochberg"}
 LARGE = 5

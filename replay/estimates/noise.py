@@ -9,11 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.estimates.intervals import Interval, mean_interval
-from replay.estimators import ABSENT
-from replay.judging.gates import Status, Verdicts
-from replay.measurements import Bools, Floats, Ints, Outcome, ProblemMeasurements, durations, one_duration, read
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates.intervals import Interval, mean_interval
+from lapledger.replay.estimators import ABSENT
+from lapledger.replay.judging.gates import Status, Verdicts
+from lapledger.replay.measurements import (
+    Bools,
+    Floats,
+    Ints,
+    Outcome,
+    ProblemMeasurements,
+    durations,
+    one_duration,
+    read,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.errors import ReplayError
-from replay.estimates.counts import pass_at_k
-from replay.estimates.shares import over_problems
-from replay.judging.gates import Status, Verdicts, one_campaign
-from replay.measurements import Bytes, Ints, ProblemMeasurements
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates.counts import pass_at_k
+from lapledger.replay.estimates.shares import over_problems
+from lapledger.replay.judging.gates import Status, Verdicts, one_campaign
+from lapledger.replay.measurements import Bytes, Ints, ProblemMeasurements
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ problem has is counted elsewhere.
 import math
 from dataclasses import dataclass
 
-from replay.estimates.intervals import Interval, analytic_interval
-from replay.measurements import Floats
+from lapledger.replay.estimates.intervals import Interval, analytic_interval
+from lapledger.replay.measurements import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.estimates.counts import Counts
-from replay.estimates.gains import gain_bounds, gain_interval, relative_gain
-from replay.estimates.intervals import (
+from lapledger.replay.estimates.counts import Counts
+from lapledger.replay.estimates.gains import gain_bounds, gain_interval, relative_gain
+from lapledger.replay.estimates.intervals import (
     RESAMPLES,
     Interval,
     bootstrap,
@@ -20,9 +20,9 @@ from replay.estimates.intervals import (
     p_value,
     two_stage,
 )
-from replay.estimates.shares import mean_of, over_problems
-from replay.estimates.trainings import difference_over_runs, over_runs, run_values
-from replay.measurements import Floats
+from lapledger.replay.estimates.shares import mean_of, over_problems
+from lapledger.replay.estimates.trainings import difference_over_runs, over_runs, run_values
+from lapledger.replay.measurements import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.judging.gates import Status, Verdicts
-from replay.judging.ranks import FAILED, KILLED, spans
-from replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.gates import Status, Verdicts
+from lapledger.replay.judging.ranks import FAILED, KILLED, spans
+from lapledger.replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
 
 READINGS = ("median", "best", "worst")
 """WR_m compares the median sample's speed, WR_b the best's; one source reads WR_b as the worst's."""

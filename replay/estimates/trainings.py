@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-from replay.errors import ReplayError
-from replay.estimates.counts import Counts
-from replay.estimates.intervals import LEVEL, Interval, t_interval
-from replay.measurements import Floats
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates.counts import Counts
+from lapledger.replay.estimates.intervals import LEVEL, Interval, t_interval
+from lapledger.replay.measurements import Floats
 
 
 def run_values(runs: Sequence[Counts], k: int) -> Floats:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from replay.criteria import Criterion
+from lapledger.replay.criteria import Criterion
 
 
 def resolution_warning(pool_sizes: Iterable[int], criterion: Criterion) -> str:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.estimates.intervals import Interval, bootstrap, wilson_interval
-from replay.estimates.totals import Totals, bounds_of, totals
-from replay.estimates.trainings import pairs_over_runs
-from replay.judging.gates import Verdicts, one_campaign
-from replay.measurements import Floats, ProblemMeasurements
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates.intervals import Interval, bootstrap, wilson_interval
+from lapledger.replay.estimates.totals import Totals, bounds_of, totals
+from lapledger.replay.estimates.trainings import pairs_over_runs
+from lapledger.replay.judging.gates import Verdicts, one_campaign
+from lapledger.replay.measurements import Floats, ProblemMeasurements
 
 WON, TIED, LOST, OPEN = -1, 0, 1, 2
 """A is faster, neither, B is, and what was never seen would say."""

@@ -11,11 +11,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.judging.court import Weighed, combine, weigh_all
-from replay.judging.reasons import Case, reasons
-from replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.context import Weighed, combine, weigh_all
+from lapledger.replay.judging.reasons import Case, reasons
+from lapledger.replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
 
 
 class Status(IntEnum):

@@ -10,11 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from replay.criteria import NS_PER_MS, Criterion
-from replay.judging.exact import below, ceil_share
-from replay.judging.quality import own_scores
-from replay.judging.ranks import FAILED, KILLED, Pool, against
-from replay.measurements import Bytes, Ints, Tests
+from lapledger.replay.criteria import NS_PER_MS, Criterion
+from lapledger.replay.judging.exact import below, ceil_share
+from lapledger.replay.judging.quality import own_scores
+from lapledger.replay.judging.ranks import FAILED, KILLED, Pool, against
+from lapledger.replay.measurements import Bytes, Ints, Tests
 
 UNKNOWN = -1  # below every duration: nothing is known to end within such a limit
 UNLIMITED = FAILED  # no duration is known to be longer

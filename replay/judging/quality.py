@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.judging.exact import Score, among, below
-from replay.judging.ranks import Order, Pool, against, percentile
-from replay.judging.statistics import STATISTICS, score
-from replay.measurements import Ints
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.judging.exact import Score, among, below
+from lapledger.replay.judging.ranks import Order, Pool, against, percentile
+from lapledger.replay.judging.statistics import STATISTICS, score
+from lapledger.replay.measurements import Ints
 
 PAIRWISE = {"mean": (1, 1), "strict": (2, 0), "weak": (0, 2)}
 """Percentiles that are sums over single references: the weights of a smaller and of a smaller or equal one."""

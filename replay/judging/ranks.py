@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from replay.criteria import Criterion
-from replay.estimators import ABSENT
-from replay.judging.exact import ceil_share
-from replay.measurements import Bools, Bytes, Ints, Outcome, Readings
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimators import ABSENT
+from lapledger.replay.judging.exact import ceil_share
+from lapledger.replay.measurements import Bools, Bytes, Ints, Outcome, Readings
 
 # Durations are compared in half ns: a finished run lies at 2d, a killed one somewhere in (2 bound, KILLED].
 KILLED = 2**62

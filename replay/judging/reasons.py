@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.judging.court import Weighed
-from replay.measurements import Bools, Bytes, Outcome, ProblemMeasurements, Readings, read
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.judging.context import Weighed
+from lapledger.replay.measurements import Bools, Bytes, Outcome, ProblemMeasurements, Readings, read
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,11 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from replay.errors import ReplayError
-from replay.fields import OF_PERCENTILES, OF_TIMES
-from replay.judging.exact import Numbers, Score, log_steps
-from replay.judging.ranks import FAILED, KILLED, Side, percentile
-from replay.measurements import Ints
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.fields import OF_PERCENTILES, OF_TIMES
+from lapledger.replay.judging.exact import Numbers, Score, log_steps
+from lapledger.replay.judging.ranks import FAILED, KILLED, Side, percentile
+from lapledger.replay.measurements import Ints
 
 MILLION = 10**6
 _STEEPEST = FAILED << 128  # beyond every slope

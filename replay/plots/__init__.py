@@ -3,4 +3,4 @@
 matplotlib is imported only when a picture is drawn. The same input gives the same bytes on the same machine.
 """
 
-from replay.plots.taus import curve_plot as curve_plot
+from lapledger.replay.plots.taus import curve_plot as curve_plot

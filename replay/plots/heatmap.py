@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from replay.measurements import Floats
-from replay.plots.figure import Kind, picture, sheet
-from replay.studies.matrix import Matrix
+from lapledger.replay.measurements import Floats
+from lapledger.replay.plots.figure import Kind, picture, sheet
+from lapledger.replay.studies.matrix import Matrix
 
 CELL = 0.31
 LONGEST = 34

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from replay.plots.figure import Kind
-from replay.plots.panels import Line, Panel, band, look, panels_plot
-from replay.studies.curves import CurvePoint
+from lapledger.replay.plots.figure import Kind
+from lapledger.replay.plots.panels import Line, Panel, band, look, panels_plot
+from lapledger.replay.studies.curves import CurvePoint
 
 
 def learning_plot(points: Sequence[CurvePoint], title: str, footer: str, *, kind: Kind) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from replay.plots.figure import COLOURS, DASHES, MARKERS, Kind, picture, sheet
+from lapledger.replay.plots.figure import COLOURS, DASHES, MARKERS, Kind, picture, sheet
 
 WIDE, HIGH = 3.3, 2.7
 LONG_LEGEND = 34

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from replay.criteria import NS_PER_MS
-from replay.plots.figure import Kind
-from replay.plots.panels import Line, Panel, band, look, panels_plot
-from replay.studies.robustness import ALPHA, BETA
-from replay.studies.robustness import Line as Series
+from lapledger.replay.criteria import NS_PER_MS
+from lapledger.replay.plots.figure import Kind
+from lapledger.replay.plots.panels import Line, Panel, band, look, panels_plot
+from lapledger.replay.studies.robustness import ALPHA, BETA
+from lapledger.replay.studies.robustness import Line as Series
 
 
 def robustness_plot(series: Sequence[Series], baseline: str, title: str, footer: str, *, kind: Kind) -> bytes:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from replay.families import FAMILIES
-from replay.plots.figure import COLOURS, DASHES, MARKERS, Kind, picture, sheet
-from replay.studies.simulator import FLAT, SATURATED, SPARSE, Simulation
+from lapledger.replay.families import FAMILIES
+from lapledger.replay.plots.figure import COLOURS, DASHES, MARKERS, Kind, picture, sheet
+from lapledger.replay.studies.simulator import FLAT, SATURATED, SPARSE, Simulation
 
 WORDS = 6.0
 """Size of the names beside the dots, in points."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from replay.criteria import NS_PER_MS
-from replay.errors import ReplayError
-from replay.plots.figure import Kind
-from replay.plots.panels import Line, Panel, band, look, panels_plot
-from replay.studies.sweeps import Point
+from lapledger.replay.criteria import NS_PER_MS
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.plots.figure import Kind
+from lapledger.replay.plots.panels import Line, Panel, band, look, panels_plot
+from lapledger.replay.studies.sweeps import Point
 
 AXES = ("tau", "timeout_ns", "beta_ns", "alpha")
 LABELS = {"tau": "tau (%)", "timeout_ns": "timeout (ms)", "beta_ns": "beta (ms)", "alpha": "alpha", "maker": "maker"}

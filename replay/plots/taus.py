@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from replay.plots.figure import Kind, picture, sheet, style
-from replay.studies.curves import Curve
+from lapledger.replay.plots.figure import Kind, picture, sheet, style
+from lapledger.replay.studies.curves import Curve
 
 
 def curve_plot(curves: Mapping[str, Curve], title: str, footer: str, *, fmt: Kind = "png") -> bytes:

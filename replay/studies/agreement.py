@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from replay.correlation import spearman
-from replay.errors import ReplayError
-from replay.studies.simulator import Simulation
+from lapledger.replay.correlation import spearman
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.studies.simulator import Simulation
 
 FIGURES = ("deviation", "monotonicity", "steepness", "noise", "auc")
 NAN = math.nan

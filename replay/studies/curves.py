@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.devices.questions import Each, one_by_one
-from replay.estimates import (
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.devices.questions import Each, one_by_one
+from lapledger.replay.estimates import (
     Interval,
     estimate_statuses,
     gain_bounds,
@@ -22,11 +22,11 @@ from replay.estimates import (
     over_problems,
     relative_gain,
 )
-from replay.judging.court import combine, weigh_all
-from replay.judging.gates import one_campaign
-from replay.measurements import Floats, Ints, ProblemMeasurements
-from replay.studies.counted import Counted, counts_of
-from replay.studies.makers import Checkpoint
+from lapledger.replay.judging.context import combine, weigh_all
+from lapledger.replay.judging.gates import one_campaign
+from lapledger.replay.measurements import Floats, Ints, ProblemMeasurements
+from lapledger.replay.studies.models import Checkpoint
+from lapledger.replay.studies.pass_counts import Counted, counts_of
 
 ALL = "all"
 """The name of all tiers together."""

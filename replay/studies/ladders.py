@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.devices.questions import Weighing
-from replay.judging.gates import Status, Verdicts, judge
-from replay.measurements import Bools, Floats, Ints, ProblemMeasurements
-from replay.rewards import reward
-from replay.studies.makers import HUMAN
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.devices.questions import Weighing
+from lapledger.replay.judging.gates import Status, Verdicts, judge
+from lapledger.replay.judging.rewards import reward
+from lapledger.replay.measurements import Bools, Floats, Ints, ProblemMeasurements
+from lapledger.replay.studies.models import HUMAN
 
 POINTS = 21
 """Values of u at which programs are drawn: 0, 0.05, ..., 1."""

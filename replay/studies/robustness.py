@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from replay.errors import ReplayError
-from replay.estimates import Interval, gain_bounds, gain_intervals_of, relative_gain
-from replay.studies.sweeps import Axes, Point
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import Interval, gain_bounds, gain_intervals_of, relative_gain
+from lapledger.replay.studies.sweeps import Axes, Point
 
 BETA, ALPHA = "beta", "alpha"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.measurements import ABSENT, Ints, Outcome, ProblemMeasurements, read
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.measurements import ABSENT, Ints, Outcome, ProblemMeasurements, read
 
 SCALED = "/scaled"
 """What the name of a scaled copy of a reference ends with."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay.correlation import spearman
-from replay.criteria import Criterion
-from replay.devices.questions import Each, one_by_one
-from replay.errors import ReplayError
-from replay.estimates import t_interval
-from replay.families import family
-from replay.measurements import Floats, ProblemMeasurements
-from replay.studies.ladders import POINTS, Climb, Climbed
-from replay.studies.makers import HUMAN
+from lapledger.replay.correlation import spearman
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.devices.questions import Each, one_by_one
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import t_interval
+from lapledger.replay.families import family
+from lapledger.replay.measurements import Floats, ProblemMeasurements
+from lapledger.replay.studies.ladders import POINTS, Climb, Climbed
+from lapledger.replay.studies.models import HUMAN
 
 NAN = math.nan
 

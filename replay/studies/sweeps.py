@@ -10,16 +10,16 @@ from itertools import product
 
 import numpy as np
 
-from replay.criteria import NS_PER_MS, Criterion
-from replay.devices.questions import Each
-from replay.errors import ReplayError
-from replay.estimates import Interval, count, estimate
-from replay.judging.gates import judge, one_campaign
-from replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
-from replay.studies.counted import statuses_of
-from replay.studies.crowds import Crowd, Rate, rate_of
-from replay.studies.prepared import Many, is_common
-from replay.studies.scaling import Scale, refuse_memory, scaled
+from lapledger.replay.criteria import NS_PER_MS, Criterion
+from lapledger.replay.devices.questions import Each
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import Interval, count, estimate
+from lapledger.replay.judging.gates import judge, one_campaign
+from lapledger.replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
+from lapledger.replay.studies.pass_counts import statuses_of
+from lapledger.replay.studies.problem_batches import Many, is_common
+from lapledger.replay.studies.program_groups import Crowd, Rate, rate_of
+from lapledger.replay.studies.scaling import Scale, refuse_memory, scaled
 
 COMPILED_FROM = 5_000_000
 """Runs times replays from which on machine code is worth its loading."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from chaos_nursery import Nursery, nursery
 
-from ledger.store.opened import create_ledger
+from lapledger.ledger.store.open_ledger import create_ledger
+from tests.chaos.nursery import Nursery, nursery
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  (nothing is shared: a folder of our own is made in it)
 ROOM = 1 << 30

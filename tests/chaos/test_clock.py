@@ -6,12 +6,12 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from chaos_checks import check_complete, check_same_facts, check_same_ledger
-from chaos_nursery import PATIENCE, Nursery, nursery
 from sqlalchemy import text
 
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger, open_ledger
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.sql.engine import reading
+from tests.chaos.checks import check_complete, check_same_facts, check_same_ledger
+from tests.chaos.nursery import PATIENCE, Nursery, nursery
 
 pytestmark = pytest.mark.chaos
 

@@ -12,11 +12,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from chaos_checks import check_place, check_same_facts, check_same_ledger, check_state
-from chaos_nursery import Crash, Nursery
 
-from ledger.crashes import POINTS
-from ledger.store.opened import open_ledger
+from lapledger.ledger.failpoint import POINTS
+from lapledger.ledger.store.open_ledger import open_ledger
+from tests.chaos.checks import check_place, check_same_facts, check_same_ledger, check_state
+from tests.chaos.nursery import Crash, Nursery
 
 pytestmark = pytest.mark.chaos
 

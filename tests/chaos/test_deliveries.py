@@ -6,17 +6,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from chaos_checks import check_complete, check_same_facts, check_state
-from chaos_facts import facts, source, wanted
-from chaos_nursery import Nursery
 from sqlalchemy import text
 
-from consumers.sink import Drained, drain
-from ledger.frames import Record
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger, open_ledger
-from ledger.streams.base import Stream
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import Drained, drain
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.producer import Producer
+from tests.chaos.checks import check_complete, check_same_facts, check_state
+from tests.chaos.facts import facts, source, wanted
+from tests.chaos.nursery import Nursery
 
 pytestmark = pytest.mark.chaos
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chaos_nursery import Nursery
+
+from tests.chaos.nursery import Nursery
 
 pytestmark = pytest.mark.chaos
 

@@ -9,13 +9,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from chaos_checks import check_complete, check_same_facts, check_state
-from chaos_facts import largest
-from chaos_nursery import PATIENCE, Nursery, Victim
 
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, create_ledger, open_ledger
-from ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from tests.chaos.checks import check_complete, check_same_facts, check_state
+from tests.chaos.facts import largest
+from tests.chaos.nursery import PATIENCE, Nursery, Victim
 
 pytestmark = pytest.mark.chaos
 

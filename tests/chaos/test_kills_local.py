@@ -8,11 +8,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from chaos_checks import check_complete, check_same_facts, check_state
-from chaos_facts import largest
-from chaos_nursery import Nursery, Victim
 
-from ledger.store.opened import Ledger, open_ledger
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from tests.chaos.checks import check_complete, check_same_facts, check_state
+from tests.chaos.facts import largest
+from tests.chaos.nursery import Nursery, Victim
 
 pytestmark = pytest.mark.chaos
 

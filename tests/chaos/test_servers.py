@@ -8,19 +8,19 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from chaos_checks import check_complete, check_same_facts, check_same_ledger, check_state
-from chaos_facts import largest
-from chaos_nursery import Nursery
-from servers import delete_topics
-from test_kills_kafka import Scene, compare, kafka_ledger, until
 
-from ledger.errors import Fault
-from ledger.store.location import Location
-from ledger.store.opened import create_ledger, open_ledger
-from ledger.streams.kafka.settings import KafkaSettings
-from ledger.streams.kafka.stream import KafkaStream
-from tui.stack.kafka import KafkaServer
-from tui.stack.postgres import PostgresServer
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import create_ledger, open_ledger
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.streams.kafka.stream import KafkaStream
+from lapledger.stack.kafka import KafkaServer
+from lapledger.stack.postgres import PostgresServer
+from tests.chaos.checks import check_complete, check_same_facts, check_same_ledger, check_state
+from tests.chaos.facts import largest
+from tests.chaos.nursery import Nursery
+from tests.chaos.test_kills_kafka import Scene, compare, kafka_ledger, until
+from tests.support.servers import delete_topics
 
 pytestmark = pytest.mark.chaos
 

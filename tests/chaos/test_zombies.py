@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chaos_checks import check_complete, check_same_ledger
-from chaos_nursery import Nursery
 
-from ledger.store.opened import open_ledger
+from lapledger.ledger.store.open_ledger import open_ledger
+from tests.chaos.checks import check_complete, check_same_ledger
+from tests.chaos.nursery import Nursery
 
 pytestmark = pytest.mark.chaos
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumers.services.following import Edge
+from lapledger.consumers.services.service_loop import Edge
 
 
 @dataclass

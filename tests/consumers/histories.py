@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ledger.digests import blob_digest, rows_digest, sha256, work_id
-from ledger.events import (
+from lapledger.ledger.codec.canonical import blob_digest, rows_digest, sha256, work_id
+from lapledger.ledger.events import (
     LANES,
     CampaignOpened,
     Event,

@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import text
 
-from consumers.sink import Drained, drain
-from ledger.crashes import arm
-from ledger.events import EVENTS, Event, FilterDecided
-from ledger.frames import Record
-from ledger.store.engine import reading, writing
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, create_ledger, open_ledger
-from ledger.store.reader import events
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import Drained, drain
+from lapledger.ledger.events import EVENTS, Event, FilterDecided
+from lapledger.ledger.failpoint import arm
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.store.sql.engine import reading, writing
+from lapledger.ledger.streams.producer import Producer
 
 
 def ledger_with(root: Path, *parts: Iterable[Event]) -> Ledger:
@@ -125,7 +125,9 @@ def manifests(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["ledgers", "consumers.compactor", "consumers.sealer"])
+_FORKS.set_forkserver_preload(
+    ["tests.consumers.ledgers", "lapledger.consumers.storage.compactor", "lapledger.consumers.storage.sealer"]
+)
 
 
 def killed_at(place: Location, point: str, work: Callable[[Ledger], object]) -> bool:

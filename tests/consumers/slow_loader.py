@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.digests import sha256_words
-from ledger.questions import Questions
-from replay.measurements import ABSENT, Outcome, ProblemMeasurements, Tests
-from replay.shell import find_campaign
+from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.questions.queries import Questions
+from lapledger.replay.loading import find_campaign
+from lapledger.replay.measurements import ABSENT, Outcome, ProblemMeasurements, Tests
 
 CELLS = """
 WITH p AS (SELECT program_id, (row_number() OVER (PARTITION BY problem_id ORDER BY program_id) - 1)::INT AS p

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from consumers.adapters import trl, verl
-from consumers.adapters.gathering import Gatherer
-from consumers.completions import Completion
-from ledger.errors import UserError
+from lapledger.consumers.training import trl, verl
+from lapledger.consumers.training.completions import Completion
+from lapledger.consumers.training.group_collector import Gatherer
+from lapledger.ledger.errors import UserError
 
 
 class Recorder:

@@ -7,22 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from histories import MS, Campaign, Cell, all_facts, program_id
-from ledgers import append, ledger_with
 
-from consumers.audit import find_reward, trace, verify_rewards
-from consumers.rewarder import assign, declaration
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.digests import blob_digest
-from ledger.errors import UserError
-from ledger.events import CriterionDeclared, RewardAssigned
-from ledger.questions import Questions
-from ledger.status import ledger_status
-from ledger.store.opened import Ledger
-from ledger.streams.producer import Producer
-from replay.criteria import Criterion
-from replay.shell import KERNEL
+from lapledger.consumers.derive.reward_audit import find_reward, trace, verify_rewards
+from lapledger.consumers.derive.rewarder import assign, declaration
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import CriterionDeclared, RewardAssigned
+from lapledger.ledger.ops.status import ledger_status
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.producer import Producer
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.loading import KERNEL
+from tests.consumers.histories import MS, Campaign, Cell, all_facts, program_id
+from tests.consumers.ledgers import append, ledger_with
 
 CRITERION = Criterion(tau="50")
 CAMPAIGN = Campaign(

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from histories import MS, Campaign, Cell, all_facts, attempts, opening, requests
-from ledgers import append, ledger_with
 
-from consumers.calibrator import CalibrationOrder, calibrate, find_calibration, stored_calibration
-from consumers.rewarder import assign
-from consumers.sink import drain
-from ledger.errors import UserError
-from ledger.events import CalibrationFitted, CalibrationFittedV1, Event
-from ledger.questions import Questions
-from ledger.store.opened import Ledger
-from ledger.streams.producer import Producer
-from replay.calibration import KINDS, outside_warning
-from replay.criteria import Criterion
-from replay.shell import judge_all, load
+from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate, find_calibration, stored_calibration
+from lapledger.consumers.derive.rewarder import assign
+from lapledger.consumers.ingest.sink import drain
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import CalibrationFitted, CalibrationFittedV1, Event
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.producer import Producer
+from lapledger.replay.calibration import KINDS, outside_warning
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.loading import judge_all, load
+from tests.consumers.histories import MS, Campaign, Cell, all_facts, attempts, opening, requests
+from tests.consumers.ledgers import append, ledger_with
 
 AFFINE = Criterion(tau="50", calibration="affine")
 A, B_MS = 1.5, 53.0

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import admit, append, feed, older_release, parquet_files, put, put_aside, rows, whole
-from s3_servers import S3Server
 
-from consumers.collector import Asked, Garbage, _places, collect, find_garbage, named_blobs
-from consumers.compactor import compact
-from consumers.retrier import retry
-from consumers.sealer import seal
-from ledger.errors import Fault
-from ledger.events import ProgramAdded
-from ledger.proof import verify
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, create_ledger
+from lapledger.consumers.ingest.quarantine_retry import retry
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.garbage_collector import Asked, Garbage, _places, collect, find_garbage, named_blobs
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import ProgramAdded
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger
+from tests.consumers.ledgers import admit, append, feed, older_release, parquet_files, put, put_aside, rows, whole
+from tests.support.s3_servers import S3Server
 
 NOW = 1_700_000_000_000
 DAY = 24 * 3600 * 1000

@@ -7,19 +7,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from databases import Kind
-from ledgers import append, decision, feed, killed_at, manifests, parquet_files, put_aside, rows, whole
 
-import consumers.compactor
-from consumers.compactor import Compacted, compact
-from consumers.sealer import seal
-from ledger.errors import Fault
-from ledger.proof import Written, verify
-from ledger.questions import Questions
-from ledger.store.cuts import Cut
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
-from ledger.store.reader import events
+import lapledger.consumers.storage.compactor
+from lapledger.consumers.storage.compactor import Compacted, compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.proof import Written, verify
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.reader import events
+from tests.consumers.ledgers import append, decision, feed, killed_at, manifests, parquet_files, put_aside, rows, whole
+from tests.support.databases import Kind
 
 NOW = 1_700_000_000_000
 
@@ -118,7 +118,7 @@ def _names(ledger: Ledger) -> list[str]:
 
 def test_rows_of_one_problem_lie_together_again(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The merged segment is in replay order: each problem's rows follow one another."""
-    monkeypatch.setattr("consumers.segmenting.GROUP_ROWS", 4)
+    monkeypatch.setattr("lapledger.consumers.storage.segment_writer.GROUP_ROWS", 4)
     compact(ledger, NOW)
     name = rows(ledger, f"SELECT name FROM segment WHERE ordinal = {live(ledger)[0]}")[0][0]
     (path,) = (path for path in parquet_files(ledger) if path.stem == name)
@@ -145,7 +145,7 @@ def test_segments_that_were_sealed_in_the_order_of_admission_are_sorted(
     both: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the first release sealed."""
-    monkeypatch.setattr("consumers.sealer._chunks", lambda found: [sorted(meta for meta, _ in found)])
+    monkeypatch.setattr("lapledger.consumers.storage.sealer._chunks", lambda found: [sorted(meta for meta, _ in found)])
     ledger = sealed_often(both, 3)
     monkeypatch.undo()
     before = whole(ledger)
@@ -184,7 +184,7 @@ def test_a_damaged_segment_is_not_merged(ledger: Ledger) -> None:
 
 def test_sealing_goes_on_beside_a_compaction(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A seal between the merge and its commit: the link goes behind it, the merged segment is kept."""
-    write = consumers.compactor.write_manifest
+    write = lapledger.consumers.storage.compactor.write_manifest
 
     def late(*args: Any) -> None:
         monkeypatch.undo()
@@ -192,7 +192,7 @@ def test_sealing_goes_on_beside_a_compaction(ledger: Ledger, monkeypatch: pytest
         feed(ledger, "epoch-between")
         assert seal(ledger).frames == 3 + 1 + 31
 
-    monkeypatch.setattr(consumers.compactor, "write_manifest", late)
+    monkeypatch.setattr(lapledger.consumers.storage.compactor, "write_manifest", late)
     before = len(parquet_files(ledger))
     done = compact(ledger, NOW)
     assert done.superseded > 4
@@ -203,14 +203,14 @@ def test_sealing_goes_on_beside_a_compaction(ledger: Ledger, monkeypatch: pytest
 
 def test_the_slower_of_two_compactors_changes_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it merged was superseded meanwhile."""
-    write = consumers.compactor.write_manifest
+    write = lapledger.consumers.storage.compactor.write_manifest
 
     def late(*args: Any) -> None:
         monkeypatch.undo()
         write(*args)
         assert compact(ledger, NOW).segments == 3
 
-    monkeypatch.setattr(consumers.compactor, "write_manifest", late)
+    monkeypatch.setattr(lapledger.consumers.storage.compactor, "write_manifest", late)
     assert compact(ledger, NOW) == Compacted()
     assert verify(ledger).problems == ()
 

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledgers import append, decision, feed, killed_at, put_aside, rows, tamper, whole
-from s3_servers import S3Server
 
-from consumers.compactor import compact
-from consumers.copying import ROWS, Copied, copy_ledger
-from consumers.intake import Drained
-from consumers.sealer import seal
-from ledger.crashes import POINTS
-from ledger.errors import DiskFull, Fault, UserError
-from ledger.frames import Record
-from ledger.proof import Proof, verify
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, create_ledger, open_ledger
-from ledger.streams.kafka.settings import KafkaSettings
+from lapledger.consumers.ingest.admission import Drained
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.ledger_copy import ROWS, Copied, copy_ledger
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import DiskFull, Fault, UserError
+from lapledger.ledger.failpoint import POINTS
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.proof import Proof, verify
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from tests.consumers.ledgers import append, decision, feed, killed_at, put_aside, rows, tamper, whole
+from tests.support.s3_servers import S3Server
 
 KEYS = {"stream_position": "stream, partition, admissions, head, duplicates"}
 
@@ -261,7 +261,7 @@ def test_rows_that_do_not_give_the_head_are_not_kept(
     seal(both)
     lossy = {name: count for name, count in ROWS.items() if name != "segment"}
     with monkeypatch.context() as patch:
-        patch.setattr("consumers.copying.ROWS", lossy)
+        patch.setattr("lapledger.consumers.storage.ledger_copy.ROWS", lossy)
         with pytest.raises(Fault, match="differs from the ledger"):
             copied(both, Location(tmp_path / "copy"))
     with pytest.raises(UserError, match="did not end"):

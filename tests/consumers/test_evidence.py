@@ -6,22 +6,23 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from histories import all_facts, attempts, opening, requests
-from ledgers import ledger_with
-from test_calibrator import AFFINE, fresh, stored
 
-from consumers.audit import trace
-from consumers.calibrator import CalibrationOrder, calibrate
-from consumers.evidence import rests_on
-from consumers.rewarder import assign
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import Fault
-from ledger.proof import bundle_verifier, written_now
-from ledger.proof.bundle import Rests, bundle
-from ledger.questions import Questions
-from ledger.store.opened import Ledger
-from ledger.streams.producer import Producer
+from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate
+from lapledger.consumers.derive.reward_audit import trace
+from lapledger.consumers.derive.reward_evidence import rests_on
+from lapledger.consumers.derive.rewarder import assign
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.proof import written_now
+from lapledger.ledger.proof.bundles import bundle_verifier
+from lapledger.ledger.proof.bundles.bundle import Rests, bundle
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.producer import Producer
+from tests.consumers.histories import all_facts, attempts, opening, requests
+from tests.consumers.ledgers import ledger_with
+from tests.consumers.test_calibrator import AFFINE, fresh, stored
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from histories import Campaign, Cell, all_facts, program_id
-from lap import lap, well
-from ledgers import append, ledger_with
-
-from ledger.events import RewardAssigned
-from ledger.questions import Questions
-from replay.shell import KERNEL
+from lapledger.ledger.events import RewardAssigned
+from lapledger.ledger.questions.queries import Questions
+from lapledger.replay.loading import KERNEL
+from tests.consumers.histories import Campaign, Cell, all_facts, program_id
+from tests.consumers.ledgers import append, ledger_with
+from tests.support.lap import lap, well
 
 ROW = (Cell(), Cell(ms=(20.0,)))
 CAMPAIGN = Campaign("nightly", {"alpha": {"r1": ROW, "r2": ROW, "wrong": (Cell("wrong_answer"), Cell())}})

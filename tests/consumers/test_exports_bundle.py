@@ -13,12 +13,12 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lap import lap, sql, well
-from packages import PROGRAMS, make_package
-from tui_ledgers import MODELS, REFERENCES, append, make_campaign
 
-from ledger.events import CalibrationFitted
-from replay.shell import KERNEL
+from lapledger.ledger.events import CalibrationFitted
+from lapledger.replay.loading import KERNEL
+from tests.support.lap import lap, sql, well
+from tests.support.packages import PROGRAMS, make_package
+from tests.support.screen_ledgers import MODELS, REFERENCES, append, make_campaign
 
 CRITERIA = (
     "top-50",
@@ -56,7 +56,7 @@ import sys
 sys.path.append(sys.argv.pop(1))
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("ledger", "replay", "consumers", "producers", "tui", "migrations", "scipy", "duckdb",
+        if name.split(".")[0] in ("lapledger", "ledger", "replay", "consumers", "producers", "tui", "scipy", "duckdb",
                                   "sqlalchemy", "rfc8785", "click", "pandas", "numba"):
             raise ImportError(f"{name} is not here")
 sys.meta_path.insert(0, Blocked())

@@ -13,9 +13,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lap import lap, sql, well
-from packages import ACCEPTED, SLOWER, make_package
-from tui_ledgers import MODELS, REFERENCES, STEPS, Program, append, make_campaign, program_id, run_facts
+
+from tests.support.lap import lap, sql, well
+from tests.support.packages import ACCEPTED, SLOWER, make_package
+from tests.support.screen_ledgers import (
+    MODELS,
+    REFERENCES,
+    STEPS,
+    Program,
+    append,
+    make_campaign,
+    program_id,
+    run_facts,
+)
 
 SOLVE = "def total(numbers):\n    return sum(numbers)\n\nprint(total(list(map(int, open(0).read().split()))))\n"
 PROGRAMS = {
@@ -192,7 +202,7 @@ def with_value(rows: pa.Table, column: str, row: int, value: object) -> bytes:
 
 def test_rows_come_in_groups(grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few rows are held at once, the bundle says the same."""
-    monkeypatch.setattr("consumers.exports.bundle_facts.ROWS", 5)
+    monkeypatch.setattr("lapledger.consumers.exports.bundle_facts.ROWS", 5)
     well("export", "bundle", tmp_path / "small.zip", "--criterion", "top-50", cwd=grown)
     name = "events/timing.measured.v1.parquet"
     few, many = (parts(path)[name] for path in (tmp_path / "small.zip", grown / "grown.zip"))

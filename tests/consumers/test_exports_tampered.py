@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from bundle_edits import (
+
+from lapledger.consumers.derive.rewarder import declaration
+from lapledger.consumers.exports import replayer
+from lapledger.consumers.exports.bundle_facts import _WANTED
+from lapledger.consumers.exports.replayer import cli, known
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.proof.bundles.bundle_verifier import sha
+from lapledger.replay.criteria import Criterion, describe
+from lapledger.replay.loading import KERNEL
+from tests.consumers.bundle_edits import (
     Alter,
     about,
     edited,
@@ -30,18 +39,9 @@ from bundle_edits import (
     without_table,
     written,
 )
-from lap import lap, well
-from packages import PROGRAMS, make_package
-from tui_ledgers import append
-
-from consumers.exports import portable
-from consumers.exports.bundle_facts import _WANTED
-from consumers.exports.portable import cli, known
-from consumers.rewarder import declaration
-from ledger.events import EVENTS
-from ledger.proof.bundle_verifier import sha
-from replay.criteria import Criterion, describe
-from replay.shell import KERNEL
+from tests.support.lap import lap, well
+from tests.support.packages import PROGRAMS, make_package
+from tests.support.screen_ledgers import append
 
 TIMINGS, TESTS = "events/timing.measured.v1.parquet", "events/test.added.v1.parquet"
 UNASKED = '{"schema":1,"tau":"30"}'
@@ -227,5 +227,5 @@ def test_what_the_verifier_knows_is_what_the_release_has() -> None:
         for (name, version), declared in EVENTS.items()
         if name in taken
     } == known.COLUMNS
-    modules = {path.stem for path in Path(portable.__file__).parent.glob("*.py")}
+    modules = {path.stem for path in Path(replayer.__file__).parent.glob("*.py")}
     assert {*known.MODULES} == modules | {"canonical", "interface"}

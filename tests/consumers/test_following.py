@@ -6,22 +6,22 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from edges import Desk
-from histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, requests
 
-from consumers.services.deriving import CalibrationFollower, CalibrationOrder, RewardFollower, RewardOrder
-from consumers.services.dividing import SeatedGroup
-from consumers.services.following import Alone, NamedLease, Pace, Place, SinkWatch, follow
-from consumers.services.sealing import TOGETHER, SealFollower, SealWhen
-from consumers.sink import drain
-from ledger.errors import Fault, SpoolFull, Unavailable
-from ledger.events import CONTROL, FACTS, Event
-from ledger.questions import Questions
-from ledger.store.opened import Ledger
-from ledger.streams.base import Stream
-from ledger.streams.producer import Producer, partition_of
-from replay.criteria import Criterion
-from replay.shell import load, rewards
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.services.derive import CalibrationFollower, CalibrationOrder, RewardFollower, RewardOrder
+from lapledger.consumers.services.partition_assignment import SeatedGroup
+from lapledger.consumers.services.seal import TOGETHER, SealFollower, SealWhen
+from lapledger.consumers.services.service_loop import Alone, NamedLease, Pace, Place, SinkWatch, follow
+from lapledger.ledger.errors import Fault, SpoolFull, Unavailable
+from lapledger.ledger.events import CONTROL, FACTS, Event
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.producer import Producer, partition_of
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.loading import load, rewards
+from tests.consumers.edges import Desk
+from tests.consumers.histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, requests
 
 CRITERION = Criterion(tau="50")
 MINE = frozenset({(CONTROL, 0)})

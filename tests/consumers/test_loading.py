@@ -7,24 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import append, ledger_with
-from slow_loader import load_slowly
 
-from consumers.compactor import compact
-from consumers.sealer import seal
-from ledger.digests import blob_digest
-from ledger.errors import Fault
-from ledger.events import Event, ExecutionFinished, ProgramAdded, TimingMeasured
-from ledger.questions import Questions
-from ledger.store.columns import Columns, Wanted
-from ledger.store.cuts import Cut
-from ledger.store.opened import Ledger, create_ledger, open_ledger
-from replay.errors import ReplayError
-from replay.measurements import ABSENT, CLOCKS, Outcome, ProblemMeasurements
-from replay.shell import executed_by, false_shares, load, load_problems
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import Event, ExecutionFinished, ProgramAdded, TimingMeasured
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.columns import Columns, Wanted
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.loading import executed_by, false_shares, load, load_problems
+from lapledger.replay.measurements import ABSENT, CLOCKS, Outcome, ProblemMeasurements
+from tests.consumers.histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
+from tests.consumers.ledgers import append, ledger_with
+from tests.consumers.slow_loader import load_slowly
 
 OUTCOMES = ("accepted",) * 6 + ("wrong_answer", "time_limit", "sandbox_fault", "run_time_error")
 MS = 1_000_000

@@ -5,16 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from histories import Campaign, Cell, all_facts, attempts, program_id
-from ledgers import append, rows
-from slow_loader import CELLS as CELLS_OF
-from slow_loader import REPETITIONS
 
-from consumers.compactor import compact
-from consumers.sealer import seal
-from ledger import questions as named
-from ledger.questions import Questions
-from ledger.store.opened import Ledger
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.questions import queries as named
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import Ledger
+from tests.consumers.histories import Campaign, Cell, all_facts, attempts, program_id
+from tests.consumers.ledgers import append, rows
+from tests.consumers.slow_loader import CELLS as CELLS_OF
+from tests.consumers.slow_loader import REPETITIONS
 
 CELLS = {
     "p": {

@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import Kind
-from lap import lap
 from sqlalchemy import text
 
-import consumers.sealer
-from consumers.collector import Asked, collect, find_garbage
-from consumers.compactor import compact
-from consumers.rebuild import Now, Rebuilt, rebuild
-from consumers.retrier import retry
-from consumers.sealer import seal
-from consumers.sink import Drained, drain
-from ledger.errors import Fault, UserError
-from ledger.events import EVENTS, FilterDecided, to_batch
-from ledger.frames import Frame, Link, Record, encode, genesis, make_frame
-from ledger.proof import Proof, verify, written_now
-from ledger.store.engine import reading
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, create_ledger, open_ledger
-from ledger.streams.producer import Producer, partition_of
+import lapledger.consumers.storage.sealer
+from lapledger.consumers.ingest.quarantine_retry import retry
+from lapledger.consumers.ingest.sink import Drained, drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.garbage_collector import Asked, collect, find_garbage
+from lapledger.consumers.storage.rebuild import Now, Rebuilt, rebuild
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Fault, UserError
+from lapledger.ledger.events import EVENTS, FilterDecided, to_batch
+from lapledger.ledger.frames.frame import Frame, Link, Record, encode, genesis, make_frame
+from lapledger.ledger.proof import Proof, verify, written_now
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.producer import Producer, partition_of
+from tests.support.databases import Kind
+from tests.support.lap import lap
 
 NOW = Now("later", 1_000)
 LABELS = {
@@ -170,7 +170,7 @@ def test_a_retry_is_restored_with_its_admission(kind: Kind, place: Location) -> 
     refused = encode(made[1])
     append(ledger, made[0], Record({**refused.headers, "ce_laprows": "9"}, refused.payload), made[2])
     with pytest.MonkeyPatch.context() as fixed:
-        fixed.setattr("consumers.intake.decode", lambda record: made[1])
+        fixed.setattr("lapledger.consumers.ingest.admission.decode", lambda record: made[1])
         (done,) = retry(ledger, seen="now")
     assert done.admission == 3
     seal(ledger)
@@ -279,7 +279,7 @@ def test_a_missing_segment_is_told(ledger: Ledger) -> None:
 def uncommitted(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
     """A sealing that stores its files and dies before they count."""
     with monkeypatch.context() as killed:
-        killed.setattr(consumers.sealer, "_commit", _killed)
+        killed.setattr(lapledger.consumers.storage.sealer, "_commit", _killed)
         with pytest.raises(KilledError):
             seal(ledger)
 
@@ -354,7 +354,7 @@ def test_a_head_decides_between_two_ends(ledger: Ledger, monkeypatch: pytest.Mon
     facts(ledger, "epoch-1")
     uncommitted(monkeypatch, ledger)
     with monkeypatch.context() as larger:
-        larger.setattr("consumers.sealer.SEGMENT_BYTES", 1)
+        larger.setattr("lapledger.consumers.storage.sealer.SEGMENT_BYTES", 1)
         seal(ledger)
     word, segments = written_now(ledger), len(rows(ledger, "segment"))
     assert segments > 2

@@ -8,24 +8,31 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from histories import Campaign, Cell, all_facts, attempts, opening, program_id, requests
-from ledgers import append, ledger_with
 
-from consumers.calibrator import CalibrationOrder, calibrate, stored_calibration
-from consumers.replayed import ask_again, find_replay, meeting, named, stored_verdicts, verify_replays
-from consumers.replays import Answered, Draft, Label, check_free, draft, store
-from consumers.sink import drain
-from ledger.digests import blob_digest
-from ledger.errors import UserError
-from ledger.events import Event, ReplayCompleted, ReplayCompletedV1
-from ledger.questions import Questions
-from ledger.store.cuts import Cut
-from ledger.store.opened import Ledger, open_ledger
-from ledger.streams.producer import Producer
-from replay.criteria import Criterion
-from replay.estimates import estimate
-from replay.judging.gates import Status
-from replay.shell import KERNEL, judge_all, load
+from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate, stored_calibration
+from lapledger.consumers.derive.named_replay_reader import (
+    ask_again,
+    find_replay,
+    meeting,
+    named,
+    stored_verdicts,
+    verify_replays,
+)
+from lapledger.consumers.derive.named_replay_writer import Answered, Draft, Label, check_free, draft, store
+from lapledger.consumers.ingest.sink import drain
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import Event, ReplayCompleted, ReplayCompletedV1
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.streams.producer import Producer
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates import estimate
+from lapledger.replay.judging.gates import Status
+from lapledger.replay.loading import KERNEL, judge_all, load
+from tests.consumers.histories import Campaign, Cell, all_facts, attempts, opening, program_id, requests
+from tests.consumers.ledgers import append, ledger_with
 
 CORRECT, HALF = Criterion(), Criterion(tau="50")
 AFFINE = Criterion(tau="50", calibration="affine")
@@ -219,7 +226,7 @@ def test_a_stored_verdict_is_never_the_truth(ledger: Ledger) -> None:
 
 def declared(criterion: Criterion) -> Event:
     """The criterion as a fact."""
-    from consumers.rewarder import declaration
+    from lapledger.consumers.derive.rewarder import declaration
 
     return declaration(criterion, "c")
 

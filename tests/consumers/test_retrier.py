@@ -5,20 +5,20 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from ledgers import admit, append, decision, older_release, put, put_aside, rows, whole
 
-import consumers.retrier
-from consumers.retrier import Retried, retry
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import UserError
-from ledger.frames import decode, encode
-from ledger.proof import verify
-from ledger.store.engine import reading
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
-from ledger.store.quarantine import Quarantined, one_quarantined, quarantined
-from ledger.store.reader import events
+import lapledger.consumers.ingest.quarantine_retry
+from lapledger.consumers.ingest.quarantine_retry import Retried, retry
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.frames.frame import decode, encode
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.quarantine import Quarantined, one_quarantined, quarantined
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.store.sql.engine import reading
+from tests.consumers.ledgers import admit, append, decision, older_release, put, put_aside, rows, whole
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_listing_shows_all_in_pages_with_what_became_of_them(ledger: Ledger) -> 
 def test_a_sink_that_moves_on_is_waited_for(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The retry decides again where the partition stands then."""
     unknown(ledger, "epoch-1", 1)
-    admit = consumers.retrier.positions
+    admit = lapledger.consumers.ingest.quarantine_retry.positions
 
     def late(*args: Any) -> Any:
         monkeypatch.undo()
@@ -133,7 +133,7 @@ def test_a_sink_that_moves_on_is_waited_for(ledger: Ledger, monkeypatch: pytest.
         append(ledger, "epoch-2", [decision(2)])
         return found
 
-    monkeypatch.setattr(consumers.retrier, "positions", late)
+    monkeypatch.setattr(lapledger.consumers.ingest.quarantine_retry, "positions", late)
     assert retry(ledger, seen="") == [Retried(1, 2, "")]
     assert whole(ledger)["subject_id"].to_pylist() == ["2", "1"]
     assert verify(ledger).problems == ()

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, program_id, requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.calibrator import CalibrationOrder, calibrate, find_calibration
-from consumers.rewarder import assign
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import UserError
-from ledger.events import Event, RewardAssigned
-from ledger.questions import Questions
-from ledger.store.cuts import Cut
-from ledger.store.opened import Ledger, create_ledger, open_ledger
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer
-from replay.criteria import Criterion
-from replay.shell import evidence, load, rewards
+from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate, find_calibration
+from lapledger.consumers.derive.rewarder import assign
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import Event, RewardAssigned
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.loading import evidence, load, rewards
+from tests.consumers.histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, program_id, requests
 
 CRITERION = Criterion(tau="50")
 AFFINE = Criterion(tau="50", calibration="affine")

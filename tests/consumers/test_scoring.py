@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.completions import Completion, extract_code, prompt_text, text_of
-from consumers.rollouts import Training, declared, roll
-from consumers.scoring import rewards
-from ledger.digests import blob_digest, sha256_words
-from ledger.errors import UserError
-from ledger.events import GroupClosed, GroupOpened, ProgramAdded, RolloutSampled
-from replay import measurements
-from replay.criteria import Criterion, preset
-from replay.measurements import Outcome, ProblemMeasurements
+from lapledger.consumers.training.completions import Completion, extract_code, prompt_text, text_of
+from lapledger.consumers.training.rollouts import Training, declared, roll
+from lapledger.consumers.training.scoring import rewards
+from lapledger.ledger.codec.canonical import blob_digest, sha256_words
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import GroupClosed, GroupOpened, ProgramAdded, RolloutSampled
+from lapledger.replay import measurements
+from lapledger.replay.criteria import Criterion, preset
+from lapledger.replay.measurements import Outcome, ProblemMeasurements
 
 MS = 1_000_000
 SOURCES = ("a = 1\n", "b = 2\n", "c = 3\n", "a = 1\n")

@@ -9,8 +9,21 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from databases import Kind
-from ledgers import (
+from sqlalchemy import event
+
+import lapledger.consumers.storage.sealer
+from lapledger.consumers.ingest.quarantine_retry import retry
+from lapledger.consumers.storage.sealer import Sealed, seal
+from lapledger.ledger import disk
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.frames.frame import decode
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.heads import first_head, next_head
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.streams.local import LocalStream
+from tests.consumers.ledgers import (
     admit,
     append,
     decision,
@@ -25,20 +38,7 @@ from ledgers import (
     tamper,
     whole,
 )
-from sqlalchemy import event
-
-import consumers.sealer
-from consumers.retrier import retry
-from consumers.sealer import Sealed, seal
-from ledger.errors import Fault
-from ledger.frames import decode
-from ledger.proof import verify
-from ledger.store import files
-from ledger.store.heads import first_head, next_head
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
-from ledger.store.reader import events
-from ledger.streams.local import LocalStream
+from tests.support.databases import Kind
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_sealing_an_empty_tail_does_nothing(ledger: Ledger) -> None:
 
 def test_row_groups_hold_whole_frames_of_one_partition(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group ends with the frame that fills it; verification relies on it."""
-    monkeypatch.setattr("consumers.segmenting.GROUP_ROWS", 4)
+    monkeypatch.setattr("lapledger.consumers.storage.segment_writer.GROUP_ROWS", 4)
     append(ledger, "epoch-1", [decision(n, f"p{n % 5}") for n in range(40)])
     seal(ledger)
     (path,) = parquet_files(ledger)
@@ -90,7 +90,7 @@ def test_row_groups_hold_whole_frames_of_one_partition(ledger: Ledger, monkeypat
 
 def test_a_row_group_ends_by_its_bytes_too(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few rows they are: memory stays bounded."""
-    monkeypatch.setattr("consumers.segmenting.GROUP_BYTES", 1)
+    monkeypatch.setattr("lapledger.consumers.storage.segment_writer.GROUP_BYTES", 1)
     seal(ledger)
     (path,) = parquet_files(ledger)
     assert pq.ParquetFile(path).num_row_groups == 30
@@ -98,7 +98,7 @@ def test_a_row_group_ends_by_its_bytes_too(ledger: Ledger, monkeypatch: pytest.M
 
 def test_rows_of_one_problem_lie_together(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorted for replay: the problems of one row group follow those of the group before, as its statistics tell."""
-    monkeypatch.setattr("consumers.segmenting.GROUP_ROWS", 8)
+    monkeypatch.setattr("lapledger.consumers.storage.segment_writer.GROUP_ROWS", 8)
     feed(ledger, "epoch-1", count=200, problems=20)
     seal(ledger)
     (path,) = parquet_files(ledger)
@@ -119,7 +119,7 @@ def test_a_large_type_is_sealed_in_several_segments(ledger: Ledger, monkeypatch:
     """Each about as large as the target; together they hold every frame once."""
     before = whole(ledger)
     ((size,),) = rows(ledger, "SELECT max(length(payload)) FROM tail WHERE type = 'filter.decided'")
-    monkeypatch.setattr("consumers.sealer.SEGMENT_BYTES", 7 * size)
+    monkeypatch.setattr("lapledger.consumers.storage.sealer.SEGMENT_BYTES", 7 * size)
     assert seal(ledger).segments == 1 + 5
     frames = rows(ledger, "SELECT frames FROM segment WHERE type = 'filter.decided' ORDER BY ordinal")
     assert frames == [(7,), (7,), (7,), (7,), (2,)]
@@ -156,7 +156,7 @@ def test_the_quarantine_is_sealed_too(ledger: Ledger) -> None:
 
 def test_many_frames_are_sealed_in_rounds(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each round a prefix of every partition, so that memory stays bounded; nothing is left behind."""
-    monkeypatch.setattr("consumers.sealer.ROUND_FRAMES", 4)
+    monkeypatch.setattr("lapledger.consumers.storage.sealer.ROUND_FRAMES", 4)
     before = whole(ledger)
     assert seal(ledger).frames == 31
     assert rows(ledger, "SELECT count(*) FROM tail") == [(0,)]
@@ -177,7 +177,7 @@ def test_manifests_tell_where_the_sealed_prefix_ends(ledger: Ledger, monkeypatch
         feed(ledger, f"epoch-{number + 1}", count=9)
     assert [done.admission is not None for done in retry(ledger, seen="") if done.id == 1] == [True]
     feed(ledger, "epoch-9", count=9)
-    monkeypatch.setattr("consumers.sealer.ROUND_FRAMES", 3)
+    monkeypatch.setattr("lapledger.consumers.storage.sealer.ROUND_FRAMES", 3)
     seal(ledger)
     chain = manifests(ledger)
     assert len({json.dumps(manifest["positions"]) for manifest in chain}) > 4
@@ -215,7 +215,7 @@ def test_the_slower_of_two_sealers_goes_on_where_the_faster_ended(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process seals and admits more between its reading and its commit; what it wrote counts for nothing."""
-    commit = consumers.sealer._commit
+    commit = lapledger.consumers.storage.sealer._commit
 
     def late(*args: Any) -> bool:
         monkeypatch.undo()
@@ -223,7 +223,7 @@ def test_the_slower_of_two_sealers_goes_on_where_the_faster_ended(
         feed(ledger, "epoch-1")
         return commit(*args)
 
-    monkeypatch.setattr(consumers.sealer, "_commit", late)
+    monkeypatch.setattr(lapledger.consumers.storage.sealer, "_commit", late)
     assert seal(ledger).rows == 31
     assert whole(ledger).num_rows == 60
     assert verify(ledger).problems == ()
@@ -289,8 +289,8 @@ def _seal_until(ledger: Ledger, left: int, monkeypatch: pytest.MonkeyPatch) -> b
     event.listen(ledger.engine, "before_cursor_execute", count)
     event.listen(ledger.engine, "commit", count)
     with monkeypatch.context() as patch:
-        patch.setattr(files.Path, "rename", counted(Path.rename))
-        patch.setattr(files.os, "fsync", counted(files.os.fsync))
+        patch.setattr(disk.Path, "rename", counted(Path.rename))
+        patch.setattr(disk.os, "fsync", counted(disk.os.fsync))
         try:
             seal(ledger)
         except KilledError:

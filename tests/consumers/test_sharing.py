@@ -8,25 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
-from ledgers import ledger_with
 
-from consumers.audit import Trace, trace, verify_rewards
-from consumers.compactor import compact
-from consumers.evidence import rests_on
-from consumers.rewarder import assign
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.digests import blob_digest
-from ledger.events import Event, GroupOpened, ProgramAdded, RolloutSampled
-from ledger.proof import bundle_verifier, verify
-from ledger.proof.bundle import bundle
-from ledger.questions import Questions
-from ledger.store.opened import Ledger
-from ledger.streams.producer import Producer
-from replay.criteria import Criterion
-from replay.estimates import estimate
-from replay.shell import judge_all, load
+from lapledger.consumers.derive.reward_audit import Trace, trace, verify_rewards
+from lapledger.consumers.derive.reward_evidence import rests_on
+from lapledger.consumers.derive.rewarder import assign
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.events import Event, GroupOpened, ProgramAdded, RolloutSampled
+from lapledger.ledger.proof import verify
+from lapledger.ledger.proof.bundles import bundle_verifier
+from lapledger.ledger.proof.bundles.bundle import bundle
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.producer import Producer
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates import estimate
+from lapledger.replay.loading import judge_all, load
+from tests.consumers.histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
+from tests.consumers.ledgers import ledger_with
 
 SCORE = Criterion(tau="50", reading="score", reward="collapsed", shape="continuous")
 MULTITASK = Criterion(tau="50", reading="score", reward="multitask")

@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import Kind
 from sqlalchemy import event, text
 
-import consumers.intake
-from consumers.sink import Drained, drain
-from ledger.errors import Fault
-from ledger.events import FilterDecided, to_batch, type_of
-from ledger.frames import Frame, Link, Record, encode, genesis, make_frame
-from ledger.proof import verify
-from ledger.store.engine import reading
-from ledger.store.leases import Term, take_partition
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
-from ledger.store.reader import events
-from ledger.streams.base import Position, Stored, Stream
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import partition_of
+import lapledger.consumers.ingest.admission
+from lapledger.consumers.ingest.sink import Drained, drain
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import FilterDecided, to_batch, type_of
+from lapledger.ledger.frames.frame import Frame, Link, Record, encode, genesis, make_frame
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.store.sql.leases import Term, take_partition
+from lapledger.ledger.streams.base import Position, Stored, Stream
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import partition_of
+from tests.support.databases import Kind
 
 PARTITION = partition_of("facts", "p")
 
@@ -293,7 +293,7 @@ def _drain_until(ledger: Ledger, left: int) -> bool:
 
 def test_many_frames_need_several_transactions(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain that crosses batches is checked across them."""
-    monkeypatch.setattr("consumers.sink.BATCH_RECORDS", 4)
+    monkeypatch.setattr("lapledger.consumers.ingest.sink.BATCH_RECORDS", 4)
     stream, made = ledger.stream(), chain(10)
     send(stream, made)
     assert drain(ledger, stream) == Drained(admitted=10)
@@ -362,14 +362,14 @@ def test_a_sink_that_lost_a_race_about_a_gap_leaves_no_trace(ledger: Ledger, mon
     """Both decide to open the same gap; the position decides which of them did."""
     stream, made = ledger.stream(), chain(4)
     send(stream, made, 0, 3)
-    advance = consumers.intake._advance
+    advance = lapledger.consumers.ingest.admission._advance
 
     def late(*args: Any) -> None:
         monkeypatch.undo()
         assert drain(ledger, stream) == Drained(admitted=2)
         advance(*args)
 
-    monkeypatch.setattr(consumers.intake, "_advance", late)
+    monkeypatch.setattr(lapledger.consumers.ingest.admission, "_advance", late)
     assert drain(ledger, stream) == Drained()
     assert rows(ledger, "SELECT first_missing, last_missing FROM gap") == [(1, 2)]
     assert verify(ledger).problems == ()

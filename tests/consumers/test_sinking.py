@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 
 import pytest
-from edges import Desk
-from histories import Campaign, Cell, all_facts
 from sqlalchemy import text
 
-import consumers.services.sinking
-from consumers.services.sinking import PartitionLeases, SinkFollower
-from ledger.errors import Fault
-from ledger.events import CONTROL, FACTS, PARTITIONS
-from ledger.frames import Record
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger
-from ledger.streams.base import Stream
-from ledger.streams.producer import Producer, partition_of
+import lapledger.consumers.services.sink
+from lapledger.consumers.services.sink import PartitionLeases, SinkFollower
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import CONTROL, FACTS, PARTITIONS
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.producer import Producer, partition_of
+from tests.consumers.edges import Desk
+from tests.consumers.histories import Campaign, Cell, all_facts
 
 PLACES = frozenset((name, partition) for name, count in PARTITIONS.items() for partition in range(count))
 ONE = frozenset({(FACTS, 0)})
@@ -165,7 +165,7 @@ def test_one_busy_partition_keeps_no_other_waiting(
     both: Ledger, stream: Stream, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two records a step and a hundred on `control`, the partition behind it moves before they are all taken."""
-    monkeypatch.setattr(consumers.services.sinking, "STEP_RECORDS", 2)
+    monkeypatch.setattr(lapledger.consumers.services.sink, "STEP_RECORDS", 2)
     stream.append(CONTROL, 0, [Record({}, b"") for _ in range(100)])
     stream.append(FACTS, 0, [Record({}, b"")])
     follower = sink(both, stream, desk, "a")

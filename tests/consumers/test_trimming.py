@@ -3,16 +3,16 @@
 from contextlib import closing
 
 import pytest
-from ledgers import feed, parquet_files, put, rows, whole
 
-from consumers.compactor import compact
-from consumers.sealer import seal
-from consumers.sink import drain
-from consumers.trimming import trim, trimmable
-from ledger.errors import Fault
-from ledger.proof import verify
-from ledger.store.opened import Ledger
-from ledger.streams.local import LocalStream
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.consumers.storage.stream_trim import trim, trimmable
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.local import LocalStream
+from tests.consumers.ledgers import feed, parquet_files, put, rows, whole
 
 
 @pytest.fixture

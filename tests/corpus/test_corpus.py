@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.corpus.package import Package, PackageTest, read_package
+from lapledger.producers.corpus.package import Package, PackageTest, read_package
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 PROBLEMS = sorted(path.parent.name for path in CORPUS.glob("*/problem.yaml"))

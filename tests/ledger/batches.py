@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from ledger.events import EVENTS, EventType
+from lapledger.ledger.events import EVENTS, EventType
 
 TYPES = st.sampled_from(sorted(EVENTS)).map(EVENTS.__getitem__)
 MANY = (63, 64, 65, 70, 130)

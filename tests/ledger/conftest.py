@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ledger_facts import new_ledger
 
-from ledger.store.opened import Ledger
-from ledger.streams.local import LocalStream
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.local import LocalStream
+from tests.ledger.facts import new_ledger
 
 
 @pytest.fixture

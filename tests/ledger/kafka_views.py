@@ -3,8 +3,8 @@
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource
 
-from ledger.streams.base import Stored
-from ledger.streams.kafka.stream import KafkaStream
+from lapledger.ledger.streams.base import Stored
+from lapledger.ledger.streams.kafka.stream import KafkaStream
 
 
 def everything(stream: KafkaStream, position: int = 0) -> list[Stored]:

@@ -1,14 +1,13 @@
-"""Writes the golden sample of each event type that has none yet: `python tests/ledger/make_golden.py`.
+"""Writes the golden sample of each event type that has none yet: `python -m tests.ledger.make_golden`.
 
 A sample that exists is a contract and is never written again.
 """
 
 import json
 
-from ledger_facts import GOLDEN, sample_frame
-
-from ledger.events import EVENTS
-from ledger.frames import encode
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.frames.frame import encode
+from tests.ledger.facts import GOLDEN, sample_frame
 
 
 def main() -> None:

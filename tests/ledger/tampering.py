@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import text
 
-from ledger.proof import Proof, verify
-from ledger.store.engine import reading, writing
-from ledger.store.opened import Ledger
+from lapledger.ledger.proof import Proof, verify
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql.engine import reading, writing
 
 
 def drop_guards(ledger: Ledger) -> None:

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_facts import chain_frames, decision, sample_frame
 
-from ledger.events import EVENTS
-from ledger.frames import FrameError, Link, make_frame
-from ledger.store.admission import Chain, check_route
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.frames.frame import FrameError, Link, make_frame
+from lapledger.ledger.store.chain_rules import Chain, check_route
+from tests.ledger.facts import chain_frames, decision, sample_frame
 
 
 def chain_of(*sequences: int) -> Chain:

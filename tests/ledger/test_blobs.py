@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from s3_servers import S3Server
 
-from ledger.errors import DiskFull, Fault
-from ledger.store.blobs import Blobs
-from ledger.store.files import LocalFiles
-from ledger.store.objects import Files
-from ledger.store.s3 import S3Files
+from lapledger.ledger.disk import LocalFiles
+from lapledger.ledger.errors import DiskFull, Fault
+from lapledger.ledger.store.objects.blobs import Blobs
+from lapledger.ledger.store.objects.objects import Files
+from lapledger.ledger.store.objects.s3 import S3Files
+from tests.support.s3_servers import S3Server
 
 
 @pytest.fixture
@@ -141,9 +141,9 @@ def test_a_full_disk_leaves_nothing_half_written(
 KILLED = """
 import sys
 from pathlib import Path
-from ledger.crashes import arm
-from ledger.store.blobs import Blobs
-from ledger.store.files import LocalFiles
+from lapledger.ledger.failpoint import arm
+from lapledger.ledger.store.objects.blobs import Blobs
+from lapledger.ledger.disk import LocalFiles
 arm("blob.put.placed", hits=2)
 Blobs(LocalFiles(Path(sys.argv[1]))).put_many([b"1", b"2", b"3"])
 """

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_facts import places
 
-from ledger.errors import UserError
-from ledger.store.cuts import Cut
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.store.cuts import Cut
+from tests.ledger.facts import places
 
 CUTS = st.fixed_dictionaries({place: st.integers(0, 10**15) for place in places()}).map(Cut.of)
 

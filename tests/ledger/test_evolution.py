@@ -5,18 +5,26 @@ from dataclasses import asdict
 
 import pyarrow as pa
 import pytest
-from ledger_facts import GOLDEN
 
-from consumers.compactor import compact
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.digests import work_id
-from ledger.events import EVENTS, ExecutionRequested, ExecutionRequestedV1, latest, project, steps, versions_of
-from ledger.proof import verify
-from ledger.questions import Questions
-from ledger.store.opened import Ledger
-from ledger.store.reader import events
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.codec.canonical import work_id
+from lapledger.ledger.events import (
+    EVENTS,
+    ExecutionRequested,
+    ExecutionRequestedV1,
+    latest,
+    project,
+    steps,
+    versions_of,
+)
+from lapledger.ledger.proof import verify
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.streams.producer import Producer
+from tests.ledger.facts import GOLDEN
 
 NAME = "execution.requested"
 OLD, NEW = EVENTS[NAME, 1], EVENTS[NAME, 2]

@@ -7,16 +7,14 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from batches import MANY, TYPES, VALUES, batches, held_otherwise, plain_digest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_facts import sample_batch, sample_events, sample_frame
 
-from ledger.codec.packing import packed
-from ledger.codec.wire import read_wire
-from ledger.digests import blob_digest, canonical, rows_digest
-from ledger.events import EVENTS, EventType, to_batch
-from ledger.frames import (
+from lapledger.ledger.codec.canonical import blob_digest, canonical, rows_digest
+from lapledger.ledger.codec.packing import packed
+from lapledger.ledger.codec.wire import read_wire
+from lapledger.ledger.events import EVENTS, EventType, to_batch
+from lapledger.ledger.frames.frame import (
     Frame,
     FrameError,
     Link,
@@ -28,6 +26,8 @@ from ledger.frames import (
     make_record,
     payload_digest,
 )
+from tests.ledger.batches import MANY, TYPES, VALUES, batches, held_otherwise, plain_digest
+from tests.ledger.facts import sample_batch, sample_events, sample_frame
 
 LINK = Link("e", "facts", 3, 7, "before")
 

@@ -14,20 +14,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from ledger_facts import attempt, chain_frames, decision, new_ledger
 from sqlalchemy import text
 
-from consumers.rebuild import Now, rebuild
-from consumers.retrier import retry
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.events import EVENTS
-from ledger.frames import Frame, Record, encode
-from ledger.proof import verify
-from ledger.store.engine import reading
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
-from ledger.streams.local import LocalStream
+from lapledger.consumers.ingest.quarantine_retry import retry
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.rebuild import Now, rebuild
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.frames.frame import Frame, Record, encode
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.local import LocalStream
+from tests.ledger.facts import attempt, chain_frames, decision, new_ledger
 
 MUTATED = 4_000
 SEED = 20_260

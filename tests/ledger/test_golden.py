@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from ledger_facts import GOLDEN, sample_events
 
-from ledger.events import EVENTS, from_batch
-from ledger.frames import Record, decode
+from lapledger.ledger.events import EVENTS, from_batch
+from lapledger.ledger.frames.frame import Record, decode
+from tests.ledger.facts import GOLDEN, sample_events
 
 
 def test_every_type_has_a_golden_sample() -> None:

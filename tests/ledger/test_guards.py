@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from databases import Kind, Server
-from ledger_facts import chain_frames, decision
 from sqlalchemy import inspect, text
 
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import Fault
-from ledger.frames import Record, encode
-from ledger.store.engine import reading, writing
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
-from migrations.guards import IMMUTABLE, POSITION_KEY, TAIL_KEY
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.frames.frame import Record, encode
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.sql.engine import reading, writing
+from lapledger.migrations.guards import IMMUTABLE, POSITION_KEY, TAIL_KEY
+from tests.ledger.facts import chain_frames, decision
+from tests.support.databases import Kind, Server
 
 KEYS = {**IMMUTABLE, "tail": (TAIL_KEY,), "stream_position": (POSITION_KEY,)}
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka_views import configured, payloads
-from processes import until
-from servers import own_cluster
 
-from ledger.errors import Fault, Unavailable
-from ledger.frames import Record
-from ledger.streams.kafka.settings import KafkaSettings
-from ledger.streams.kafka.stream import KafkaStream, brokers
-from tui.stack.kafka import KafkaServer
+from lapledger.ledger.errors import Fault, Unavailable
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.streams.kafka.stream import KafkaStream, brokers
+from lapledger.stack.kafka import KafkaServer
+from tests.ledger.kafka_views import configured, payloads
+from tests.support.processes import until
+from tests.support.servers import own_cluster
 
 Clusters = Callable[..., KafkaServer]
 

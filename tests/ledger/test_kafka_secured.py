@@ -15,15 +15,15 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from processes import until
-from servers import own_cluster
 
-from ledger.errors import LapError, UserError
-from ledger.frames import Record
-from ledger.streams.kafka.settings import KafkaSettings
-from ledger.streams.kafka.stream import KafkaStream
-from tui.stack.kafka import Node
-from tui.stack.processes import free_ports
+from lapledger.ledger.errors import LapError, UserError
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.streams.kafka.stream import KafkaStream
+from lapledger.stack.kafka import Node
+from lapledger.stack.processes import free_ports
+from tests.support.processes import until
+from tests.support.servers import own_cluster
 
 PASSWORD = "an-open-sesame"  # noqa: S105  (of this test's own broker)
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_lap="{}";'

@@ -18,16 +18,16 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
-from kafka_views import configured, everything, payloads
-from ledger_facts import chain_frames, decision
-from processes import until
-from servers import delete_topics
 
-from ledger.errors import Fault, LapError, UserError
-from ledger.frames import FrameError, Record, decode, encode
-from ledger.streams.kafka.clients import client_config, consumer_config, producer_config
-from ledger.streams.kafka.settings import KafkaSettings
-from ledger.streams.kafka.stream import KafkaStream, fast_checksums
+from lapledger.ledger.errors import Fault, LapError, UserError
+from lapledger.ledger.frames.frame import FrameError, Record, decode, encode
+from lapledger.ledger.streams.kafka.clients import client_config, consumer_config, producer_config
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.streams.kafka.stream import KafkaStream, fast_checksums
+from tests.ledger.facts import chain_frames, decision
+from tests.ledger.kafka_views import configured, everything, payloads
+from tests.support.processes import until
+from tests.support.servers import delete_topics
 
 Headers = list[tuple[str, bytes | None]]
 NOT_LEADER = 6
@@ -310,7 +310,7 @@ def test_settings_are_checked_at_once(wrong: dict[str, str], words: str) -> None
 
 def test_kafka_python_is_loaded_at_its_first_use() -> None:
     """Whoever keeps the local stream pays nothing for Kafka."""
-    told = "import sys, ledger.streams.kafka; print('kafka' in sys.modules)"
+    told = "import sys, lapledger.ledger.streams.kafka; print('kafka' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

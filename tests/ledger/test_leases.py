@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from ledger.store.leases import Term, drop, drop_partition, renew, renew_partition, take, take_partition
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.sql.leases import Term, drop, drop_partition, renew, renew_partition, take, take_partition
 
 PLACE = ("facts", 2)
 

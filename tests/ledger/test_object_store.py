@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from s3_servers import SECRET, Relay, S3Server
 
-from ledger.errors import DiskFull, Fault, LapError, Unavailable, UserError
-from ledger.store.files import LocalFiles, refuse_below_reserve
-from ledger.store.objects import Files, digest_of, listing, read_object, remove, size_of, stored_fault
-from ledger.store.s3 import FRESH_NS, S3Files, S3Place
+from lapledger.ledger.disk import LocalFiles, refuse_below_reserve
+from lapledger.ledger.errors import DiskFull, Fault, LapError, Unavailable, UserError
+from lapledger.ledger.store.objects.objects import Files, digest_of, listing, read_object, remove, size_of, stored_fault
+from lapledger.ledger.store.objects.s3 import FRESH_NS, S3Files, S3Place
+from tests.support.s3_servers import SECRET, Relay, S3Server
 
 
 @pytest.fixture(params=["local", "s3"])
@@ -156,7 +156,7 @@ def test_stores_below_one_prefix_are_apart(s3: S3Server, tmp_path: Path) -> None
 
 UPLOAD = """
 import sys
-from ledger.store.s3 import S3Files
+from lapledger.ledger.store.objects.s3 import S3Files
 S3Files(sys.argv[1]).put([("a/1", bytes(40 << 20))])
 """
 

@@ -13,28 +13,28 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from databases import Kind, Server
-from ledger_facts import chain_frames, decision, new_ledger
 from sqlalchemy import text
 from sqlmodel import SQLModel
 
-import ledger.store.tables
-import migrations
-from consumers.compactor import compact
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import Fault, Unavailable, UserError
-from ledger.frames import Record, encode
-from ledger.proof import verify
-from ledger.store.engine import open_engine, reading, writing
-from ledger.store.location import Location
-from ledger.store.opened import SCHEMA_REVISION, Ledger, create_ledger, open_ledger
-from ledger.store.reader import events
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer
-from producers.sandbox.bubblewrap import find_bwrap
+import lapledger.ledger.store.sql.tables
+from lapledger import migrations
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Fault, Unavailable, UserError
+from lapledger.ledger.frames.frame import Record, encode
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import SCHEMA_REVISION, Ledger, create_ledger, open_ledger
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.store.sql.engine import open_engine, reading, writing
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer
+from lapledger.producers.sandbox.bubblewrap import find_bwrap
+from tests.ledger.facts import chain_frames, decision, new_ledger
+from tests.support.databases import Kind, Server
 
-assert ledger.store.tables
+assert lapledger.ledger.store.sql.tables
 
 
 def test_a_fresh_ledger_is_empty_and_bound_to_its_identity(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_live_ledger_is_read_in_a_folder_that_cannot_be_written(
     ledger: Ledger, stream: LocalStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What its writer admits later is seen too: the file is never taken for one that does not change."""
-    monkeypatch.setattr("ledger.store.engine.os.access", lambda *_: False)
+    monkeypatch.setattr("lapledger.ledger.store.sql.engine.os.access", lambda *_: False)
     reader = open_ledger(ledger.root)
     try:
         for number in range(2):
@@ -123,8 +123,8 @@ def _cut_seen(root: Path, *sight: str) -> str:
     if bwrap is None:
         pytest.skip("no bubblewrap for this architecture, so no view of a read-only file system can be made")
     code = (
-        "import sys, pathlib; from ledger.store.opened import open_ledger\n"
-        "from ledger.errors import UserError\n"
+        "import sys, pathlib; from lapledger.ledger.store.open_ledger import open_ledger\n"
+        "from lapledger.ledger.errors import UserError\n"
         "try: print(open_ledger(pathlib.Path(sys.argv[1])).cut())\n"
         "except UserError as error: print(error)"
     )
@@ -314,6 +314,7 @@ def test_the_schema_revision_is_the_newest_migration() -> None:
 def test_read_paths_stay_light() -> None:
     """Reading and draining import neither the table classes nor alembic nor scipy."""
     heavy = "{'sqlmodel', 'pydantic', 'alembic', 'duckdb', 'scipy.stats', 'statsmodels'}"
-    code = f"import sys, consumers.sink, ledger.store.reader, ledger.proof; print(sorted({heavy} & set(sys.modules)))"
+    modules = "lapledger.consumers.ingest.sink, lapledger.ledger.store.reader, lapledger.ledger.proof"
+    code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

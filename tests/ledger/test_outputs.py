@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import UserError
-from ledger.outputs import finite, whole, write_whole
+from lapledger.ledger.atomic_write import finite, whole, write_whole
+from lapledger.ledger.errors import UserError
 
 
 def half_way(path: Path) -> None:

@@ -6,15 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from batches import MANY, batches, held_otherwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_facts import sample_batch
 
-from ledger.codec.forms import occurring, strings
-from ledger.codec.octets import to_octets, to_strings
-from ledger.codec.packing import holds, joined, packed, packed_slices, plain
-from ledger.events import EVENTS, EventType
+from lapledger.ledger.codec.encodings import occurring, strings
+from lapledger.ledger.codec.octets import to_octets, to_strings
+from lapledger.ledger.codec.packing import holds, joined, packed, packed_slices, plain
+from lapledger.ledger.events import EVENTS, EventType
+from tests.ledger.batches import MANY, batches, held_otherwise
+from tests.ledger.facts import sample_batch
 
 DIGEST, UUID = "0123456789abcdef" * 4, "01234567-89ab-7def-8123-456789abcdef"
 

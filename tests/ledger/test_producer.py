@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_facts import decision, sample_batch, sample_events
 
-from ledger.errors import Fault
-from ledger.events import EVENTS, EventType, from_batch, to_batch
-from ledger.frames import Frame, Record, decode, genesis
-from ledger.streams.base import Stored, record_bytes
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import MAX_ROWS, Producer, partition_of
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import EVENTS, EventType, from_batch, to_batch
+from lapledger.ledger.frames.frame import Frame, Record, decode, genesis
+from lapledger.ledger.streams.base import Stored, record_bytes
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import MAX_ROWS, Producer, partition_of
+from tests.ledger.facts import decision, sample_batch, sample_events
 
 DECISION = EVENTS["filter.decided", 1]
 APPENDED = [declared for declared in EVENTS.values() if declared.name != "epoch.opened"]

@@ -14,25 +14,25 @@ import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_facts import attempt, decision, sample_events
 from sqlalchemy import text
-from tampering import change, flip, proven, relink, rewrite, segment_of
 
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.codec.packing import packed
-from ledger.digests import rows_digest
-from ledger.errors import UserError
-from ledger.events import EVENTS
-from ledger.proof import Proof, Written, verify, written_now
-from ledger.proof.chains import is_written_head
-from ledger.proof.slices import slice_digests
-from ledger.store.cuts import Cut
-from ledger.store.engine import reading
-from ledger.store.heads import ledger_head
-from ledger.store.opened import Ledger
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.codec.canonical import rows_digest
+from lapledger.ledger.codec.packing import packed
+from lapledger.ledger.codec.slice_digests import slice_digests
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.proof import Proof, Written, verify, written_now
+from lapledger.ledger.proof.chains import is_written_head
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.heads import ledger_head
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer
+from tests.ledger.facts import attempt, decision, sample_events
+from tests.ledger.tampering import change, flip, proven, relink, rewrite, segment_of
 
 
 @pytest.fixture

@@ -5,22 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ledger_facts import decision, sample_events
 from sqlalchemy import make_url, text
 
-from consumers.collector import Asked, collect, find_garbage
-from consumers.compactor import compact
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import DiskFull, Fault, LapError, Unavailable
-from ledger.events import EVENTS
-from ledger.proof import verify
-from ledger.proof.threads import THREADS
-from ledger.store import engine as engines
-from ledger.store.engine import open_engine, reading, writing
-from ledger.store.opened import Ledger
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.garbage_collector import Asked, collect, find_garbage
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import DiskFull, Fault, LapError, Unavailable
+from lapledger.ledger.events import EVENTS
+from lapledger.ledger.ordered_threads import THREADS
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql import engine as engines
+from lapledger.ledger.store.sql.engine import open_engine, reading, writing
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer
+from tests.ledger.facts import decision, sample_events
 
 ORPHANS = 3 * THREADS
 """More blobs than are looked at ahead."""

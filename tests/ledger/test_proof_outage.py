@@ -3,16 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ledger_facts import decision
-from s3_servers import Relay, S3Server
-
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import Unavailable
-from ledger.proof import verify
-from ledger.store.location import Location
-from ledger.store.opened import create_ledger, open_ledger
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Unavailable
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import create_ledger, open_ledger
+from lapledger.ledger.streams.producer import Producer
+from tests.ledger.facts import decision
+from tests.support.s3_servers import Relay, S3Server
 
 ENOUGH = 10**9
 

@@ -4,23 +4,23 @@ from contextlib import closing
 
 import pyarrow.parquet as pq
 import pytest
-from databases import Kind, Server
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_facts import decision
 
-from consumers.compactor import compact
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import Fault, UserError
-from ledger.events import EVENTS, from_batch
-from ledger.questions import Questions
-from ledger.store.cuts import Cut
-from ledger.store.location import Location
-from ledger.store.opened import Ledger, open_ledger
-from ledger.store.reader import events
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer, partition_of
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import Fault, UserError
+from lapledger.ledger.events import EVENTS, from_batch
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer, partition_of
+from tests.ledger.facts import decision
+from tests.support.databases import Kind, Server
 
 PROBLEMS = [f"p{n}" for n in range(6)]
 STEPS = st.lists(

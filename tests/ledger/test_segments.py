@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from ledger_facts import attempt, decision, sample_batch
-from s3_servers import S3Server
 
-from ledger.errors import Fault
-from ledger.events import EVENTS, EventType, to_batch
-from ledger.store.encodings import writer_options
-from ledger.store.files import LocalFiles
-from ledger.store.objects import Files, stored_errors
-from ledger.store.s3 import S3Files
-from ledger.store.segments import Segment, Segments, placed, placed_schema
+from lapledger.ledger.disk import LocalFiles
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import EVENTS, EventType, to_batch
+from lapledger.ledger.store.objects.objects import Files, stored_errors
+from lapledger.ledger.store.objects.s3 import S3Files
+from lapledger.ledger.store.parquet_encodings import writer_options
+from lapledger.ledger.store.segments import Segment, Segments, placed, placed_schema
+from tests.ledger.facts import attempt, decision, sample_batch
+from tests.support.s3_servers import S3Server
 
 DECISION = EVENTS["filter.decided", 1]
 TIMING = EVENTS["timing.measured", 1]
@@ -225,10 +225,10 @@ def _one_each(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 KILLED = """
 import sys
 from pathlib import Path
-from ledger.crashes import arm
-from test_segments import DECISION, groups, store
-from ledger.store.files import LocalFiles
-from ledger.store.segments import Segments
+from lapledger.ledger.failpoint import arm
+from tests.ledger.test_segments import DECISION, groups, store
+from lapledger.ledger.disk import LocalFiles
+from lapledger.ledger.store.segments import Segments
 arm(sys.argv[2])
 store(Segments(LocalFiles(Path(sys.argv[1]))), DECISION, groups())
 """
@@ -238,7 +238,7 @@ store(Segments(LocalFiles(Path(sys.argv[1]))), DECISION, groups())
 def test_a_writer_that_is_killed_leaves_no_half_segment(tmp_path: Path, point: str, left: str) -> None:
     """Before it has its name it is a leftover, afterwards it is whole; writing it again ends well."""
     words = [sys.executable, "-c", KILLED, tmp_path, point]
-    paths = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1] / "tui")])
+    paths = str(Path(__file__).parents[2])
     done = subprocess.run(words, env={**os.environ, "PYTHONPATH": paths}, check=False)
     assert done.returncode == -signal.SIGKILL
     segments = Segments(LocalFiles(tmp_path))

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_facts import decision
 
-from consumers.sink import Drained, drain
-from ledger.errors import Fault, SpoolFull, Unavailable, UserError
-from ledger.frames import Record
-from ledger.proof import verify
-from ledger.store.opened import Ledger
-from ledger.streams.base import Group, Position, Stored, record_bytes
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer
-from ledger.streams.spool import Spooled, SpoolLimits, Waiting
-from ledger.streams.spool_file import SpoolFile, deliver_left_behind, left_behind
+from lapledger.consumers.ingest.sink import Drained, drain
+from lapledger.ledger.errors import Fault, SpoolFull, Unavailable, UserError
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.proof import verify
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.base import Group, Position, Stored, record_bytes
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer
+from lapledger.ledger.streams.spool import Spooled, SpoolLimits, Waiting
+from lapledger.ledger.streams.spool_file import SpoolFile, deliver_left_behind, left_behind
+from tests.ledger.facts import decision
 
 QUICK = SpoolLimits(bytes=10_000, full_seconds=0.1, retry_seconds=0.01)
 PATIENT = SpoolLimits(bytes=10_000, full_seconds=60, retry_seconds=0.01)

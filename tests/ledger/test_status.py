@@ -1,17 +1,17 @@
 """Status and usage: counts of what was appended, and the bytes of the files themselves."""
 
-from ledger_facts import chain_frames, decision
 from sqlalchemy import event
 
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.frames import Record, encode
-from ledger.status import ledger_status
-from ledger.store.leases import Term, take_partition
-from ledger.store.objects import Stored
-from ledger.store.opened import Ledger
-from ledger.streams.local import LocalStream
-from ledger.usage import HOUR_MS, bytes_a_day, usage
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.frames.frame import Record, encode
+from lapledger.ledger.ops.status import ledger_status
+from lapledger.ledger.ops.usage import HOUR_MS, bytes_a_day, usage
+from lapledger.ledger.store.objects.objects import Stored
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql.leases import Term, take_partition
+from lapledger.ledger.streams.local import LocalStream
+from tests.ledger.facts import chain_frames, decision
 
 
 def test_status_counts_what_became_of_each_record(ledger: Ledger, stream: LocalStream) -> None:

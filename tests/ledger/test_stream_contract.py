@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from ledger_facts import places
-from servers import delete_topics
 
-from ledger.errors import Fault
-from ledger.frames import Record
-from ledger.streams.base import Group, Stream, record_bytes
-from ledger.streams.kafka.settings import KafkaSettings
-from ledger.streams.kafka.stream import KafkaStream
-from ledger.streams.local import LocalStream
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.streams.base import Group, Stream, record_bytes
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.streams.kafka.stream import KafkaStream
+from lapledger.ledger.streams.local import LocalStream
+from tests.ledger.facts import places
+from tests.support.servers import delete_topics
 
 LONG = 60.0
 """Seconds that no test waits for: whoever is back before has not waited."""

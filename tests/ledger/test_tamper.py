@@ -13,22 +13,22 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ledger_facts import attempt, decision, new_ledger, sample_events
 from sqlalchemy import text
-from tampering import drop_guards, proven, relink, relinked, rewrite, rows
 
-from consumers.compactor import compact
-from consumers.retrier import retry
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.errors import LapError
-from ledger.events import EVENTS, to_batch
-from ledger.frames import Frame, Link, Record, encode, genesis, make_frame
-from ledger.proof import verify, written_now
-from ledger.store.engine import writing
-from ledger.store.heads import first_head, next_head
-from ledger.store.opened import Ledger, open_ledger
-from ledger.streams.producer import Producer, partition_of
+from lapledger.consumers.ingest.quarantine_retry import retry
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.errors import LapError
+from lapledger.ledger.events import EVENTS, to_batch
+from lapledger.ledger.frames.frame import Frame, Link, Record, encode, genesis, make_frame
+from lapledger.ledger.proof import verify, written_now
+from lapledger.ledger.store.heads import first_head, next_head
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.sql.engine import writing
+from lapledger.ledger.streams.producer import Producer, partition_of
+from tests.ledger.facts import attempt, decision, new_ledger, sample_events
+from tests.ledger.tampering import drop_guards, proven, relink, relinked, rewrite, rows
 
 UNPROVABLE = {
     ("ledger", "created"): "a label of when it was made",
@@ -99,7 +99,7 @@ def chain(epoch: str) -> list[Frame]:
 def retried(ledger: Ledger) -> None:
     """A retry of a quarantined record, as after a fix."""
     with pytest.MonkeyPatch.context() as fixed:
-        fixed.setattr("consumers.intake.decode", lambda record: chain("odd-0")[3])
+        fixed.setattr("lapledger.consumers.ingest.admission.decode", lambda record: chain("odd-0")[3])
         (done,) = retry(ledger, seen="2026-01-02", id=2)
     assert done.admission
 

@@ -4,15 +4,22 @@ import dataclasses
 from typing import Any
 
 import pytest
-from ledger_facts import attempt, sample_events
 from sqlalchemy import text
 
-from consumers.sink import Drained, drain
-from ledger.events import EVENTS, CriterionDeclared, Event, ExecutionFinishedV2, ExecutionShared, RewardAssigned
-from ledger.store.engine import reading
-from ledger.store.opened import Ledger
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer
+from lapledger.consumers.ingest.sink import Drained, drain
+from lapledger.ledger.events import (
+    EVENTS,
+    CriterionDeclared,
+    Event,
+    ExecutionFinishedV2,
+    ExecutionShared,
+    RewardAssigned,
+)
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer
+from tests.ledger.facts import attempt, sample_events
 
 REWARD = RewardAssigned(
     reward_id="r",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lap import sql, well
+from tests.support.lap import sql, well
 
 SOURCE = "class Solution:\n    pass\n"
 

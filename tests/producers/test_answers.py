@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.errors import UserError
-from producers.sandbox.answers import AnswerFlags, Judgement, check
+from lapledger.ledger.errors import UserError
+from lapledger.producers.sandbox.output_checker import AnswerFlags, Judgement, check
 
 PLAIN = AnswerFlags()
 

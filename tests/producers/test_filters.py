@@ -2,7 +2,7 @@
 
 import pytest
 
-from producers.corpus.filters import Execution, duration, relabel
+from lapledger.producers.corpus.filters import Execution, duration, relabel
 
 
 def execution(label: str, correctness: dict[str, str], other: dict[str, str] | None = None) -> Execution:

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.events import Event, ProblemAdded, ProgramAdded, TestAdded, from_batch, key_of, to_batch, type_of
-from ledger.frames import decode
-from ledger.store.blobs import Blobs
-from ledger.store.files import LocalFiles
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer, partition_of
-from producers.corpus.folders import find_packages
-from producers.corpus.importer import import_package
-from producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, read_package
+from lapledger.ledger.disk import LocalFiles
+from lapledger.ledger.events import Event, ProblemAdded, ProgramAdded, TestAdded, from_batch, key_of, to_batch, type_of
+from lapledger.ledger.frames.frame import decode
+from lapledger.ledger.store.objects.blobs import Blobs
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer, partition_of
+from lapledger.producers.corpus.folders import find_packages
+from lapledger.producers.corpus.importer import import_package
+from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, read_package
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "icpc"
 

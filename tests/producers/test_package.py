@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.errors import UserError
-from producers.corpus import files as bounds
-from producers.corpus.documents import MAX_DOCUMENT_BYTES, parse
-from producers.corpus.folders import find_packages
-from producers.corpus.package import read_package
-from producers.corpus.settings import read_limit, read_settings
+from lapledger.ledger.errors import UserError
+from lapledger.producers.corpus import files as bounds
+from lapledger.producers.corpus.documents import MAX_DOCUMENT_BYTES, parse
+from lapledger.producers.corpus.folders import find_packages
+from lapledger.producers.corpus.package import read_package
+from lapledger.producers.corpus.settings import read_limit, read_settings
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "icpc"
 realdata = [

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.digests import sha256_words, work_id
-from ledger.errors import UserError
-from ledger.events import ExecutionRequested, ProgramAdded, TestAdded
-from producers.campaigns.attempts import Judged, charged
-from producers.campaigns.plan import PlanSettings, estimate_ns, make_plan
-from producers.sandbox.limits import Cut, Execution, Outcome
+from lapledger.ledger.codec.canonical import sha256_words, work_id
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import ExecutionRequested, ProgramAdded, TestAdded
+from lapledger.producers.campaigns.attempts import Judged, charged
+from lapledger.producers.campaigns.plan import PlanSettings, estimate_ns, make_plan
+from lapledger.producers.sandbox.limits import Cut, Execution, Outcome
 
 SETTINGS = PlanSettings(
     service="local",

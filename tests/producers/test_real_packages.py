@@ -7,7 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from lap import sql, well
+
+from tests.support.lap import sql, well
 
 pytestmark = pytest.mark.realdata
 

@@ -8,18 +8,27 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lap import lap, sql
-from results_files import benchmark, mercury_sample, mercury_session, new_ledger, perf_task, question, suite, write
 
-from ledger.errors import UserError
-from ledger.events import key_of, to_batch, type_of
-from ledger.frames import Link, make_frame
-from ledger.store.values import check_values
-from producers.results import evalperf, files, livecodebench, mercury, pyperf
-from producers.results.events import Provenance, closing_events, problem_events
-from producers.results.model import line, model_of, word
-from producers.results.records import Record
-from producers.results.runs import Known
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import key_of, to_batch, type_of
+from lapledger.ledger.frames.frame import Link, make_frame
+from lapledger.ledger.store.values import check_values
+from lapledger.producers.importers import evalperf, files, livecodebench, mercury, pyperf
+from lapledger.producers.importers.events import Provenance, closing_events, problem_events
+from lapledger.producers.importers.model import line, model_of, word
+from lapledger.producers.importers.records import Record
+from lapledger.producers.importers.runs import Known
+from tests.producers.results_files import (
+    benchmark,
+    mercury_sample,
+    mercury_session,
+    new_ledger,
+    perf_task,
+    question,
+    suite,
+    write,
+)
+from tests.support.lap import lap, sql
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "mercury": mercury.read,

@@ -5,23 +5,31 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from lap import lap, sql, well
-from packages import make_package
-from results_files import imported, mercury_sample, mercury_session, new_ledger, outcomes, question, write
 
-from consumers.compactor import compact
-from consumers.sealer import seal
-from consumers.sink import drain
-from ledger.digests import blob_digest, rows_digest
-from ledger.events import ExecutionFinishedV2, TimingMeasured, TimingMeasuredV2, latest, to_batch
-from ledger.proof import bundle_verifier
-from ledger.store.opened import Ledger, open_ledger
-from ledger.store.reader import events
-from ledger.streams.producer import Producer
-from producers.campaigns.attempts import NO_TIMINGS
-from producers.results import mercury
-from producers.results.events import Provenance, campaign_name, closing_events, problem_events
-from producers.results.runs import Known
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.storage.compactor import compact
+from lapledger.consumers.storage.sealer import seal
+from lapledger.ledger.codec.canonical import blob_digest, rows_digest
+from lapledger.ledger.events import ExecutionFinishedV2, TimingMeasured, TimingMeasuredV2, latest, to_batch
+from lapledger.ledger.proof.bundles import bundle_verifier
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.store.reader import events
+from lapledger.ledger.streams.producer import Producer
+from lapledger.producers.campaigns.attempts import NO_TIMINGS
+from lapledger.producers.importers import mercury
+from lapledger.producers.importers.events import Provenance, campaign_name, closing_events, problem_events
+from lapledger.producers.importers.runs import Known
+from tests.producers.results_files import (
+    imported,
+    mercury_sample,
+    mercury_session,
+    new_ledger,
+    outcomes,
+    question,
+    write,
+)
+from tests.support.lap import lap, sql, well
+from tests.support.packages import make_package
 
 SESSION = mercury_session(
     two_sum=[mercury_sample(index=0), mercury_sample("failed@cases", 0.3, 1), mercury_sample("failed@load", 0, 2)],

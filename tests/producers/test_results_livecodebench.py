@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lap import sql, well
-from results_files import imported, new_ledger, question, write
 
-from ledger.errors import UserError
-from producers.results import livecodebench
+from lapledger.ledger.errors import UserError
+from lapledger.producers.importers import livecodebench
+from tests.producers.results_files import imported, new_ledger, question, write
+from tests.support.lap import sql, well
 
 FILES = {"first": "o1-mini.2025-01-15_v5begin_90e7c3e.json", "second": "o1-mini.2025-01-17_a0c3146_final.json"}
 PAGE = (Path(__file__).parents[2] / "docs" / "importing.md").read_text()

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lap import lap, sql, well
-from results_files import imported, mercury_sample, mercury_session, new_ledger, write
 
-from ledger.errors import UserError
-from producers.results import mercury
+from lapledger.ledger.errors import UserError
+from lapledger.producers.importers import mercury
+from tests.producers.results_files import imported, mercury_sample, mercury_session, new_ledger, write
+from tests.support.lap import lap, sql, well
 
 GPT_35, GPT_4 = "gpt-3.5-turbo-1106_eval.json", "gpt-4-1106-preview_eval.json"
 OUTCOMES = {

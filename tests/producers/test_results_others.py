@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lap import lap, sql, well
-from packages import make_package
-from results_files import contest, imported, new_ledger, perf_task, write
 
-from ledger.errors import UserError
-from producers.results import code_contests, evalperf
+from lapledger.ledger.errors import UserError
+from lapledger.producers.importers import code_contests, evalperf
+from tests.producers.results_files import contest, imported, new_ledger, perf_task, write
+from tests.support.lap import lap, sql, well
+from tests.support.packages import make_package
 
 REFERENCES = [(40.0, 100.0), (70.0, 80.0), (90.0, 40.0), (100.0, 10.0)]
 PROGRAMS = "SELECT name, maker, label, language, source_bytes > 0 FROM program ORDER BY 1, 2"

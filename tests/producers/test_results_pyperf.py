@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from lap import sql, well
-from results_files import benchmark, imported, new_ledger, suite, write
 
-from ledger.errors import UserError
-from producers.results import pyperf
+from lapledger.ledger.errors import UserError
+from lapledger.producers.importers import pyperf
+from tests.producers.results_files import benchmark, imported, new_ledger, suite, write
+from tests.support.lap import sql, well
 
 TAIL = "python-f3909b8bc83675b7ab09-3.11.3-f3909b8.json"
 FILES = {

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import Fault, UserError
-from producers.sandbox.choose import open_sandbox
-from producers.sandbox.limits import MIB, Execution, Limits, Sandbox
+from lapledger.ledger.errors import Fault, UserError
+from lapledger.producers.sandbox.limits import MIB, Execution, Limits, Sandbox
+from lapledger.producers.sandbox.selection import open_sandbox
 
 LONG_NS, SHORT_NS = 20_000_000_000, 400_000_000
 Run = Callable[..., Execution]

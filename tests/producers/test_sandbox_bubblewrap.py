@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import UserError
-from producers.sandbox import launch as launching
-from producers.sandbox.bubblewrap import BubblewrapSandbox, find_bwrap
-from producers.sandbox.choose import identify_interpreter, open_sandbox
-from producers.sandbox.limits import MIB, Execution, Limits, Sandbox
-from producers.sandbox.plain import PlainSandbox, tasks_of
-from producers.sandbox.syscalls import refused, seccomp_filter
-from producers.sandbox.users import claim_users
+from lapledger.ledger.errors import UserError
+from lapledger.producers.sandbox import launch as launching
+from lapledger.producers.sandbox.bubblewrap import BubblewrapSandbox, find_bwrap
+from lapledger.producers.sandbox.limits import MIB, Execution, Limits, Sandbox
+from lapledger.producers.sandbox.plain import PlainSandbox, tasks_of
+from lapledger.producers.sandbox.selection import identify_interpreter, open_sandbox
+from lapledger.producers.sandbox.syscalls import refused, seccomp_filter
+from lapledger.producers.sandbox.users import claim_users
 
 LIMITS = Limits(20_000_000_000, output_bytes=MIB, file_bytes=MIB, processes=8)
 ROOT = os.geteuid() == 0
@@ -274,8 +274,8 @@ WORKER = """
 import sys
 import tempfile
 from pathlib import Path
-from producers.sandbox.choose import open_sandbox
-from producers.sandbox.limits import Limits
+from lapledger.producers.sandbox.selection import open_sandbox
+from lapledger.producers.sandbox.limits import Limits
 sandbox, folder = open_sandbox(isolation="bubblewrap"), Path(sys.argv[1])
 (folder / "stdin").touch()
 result = sandbox.run(sys.argv[2].encode(), folder / "stdin", output=folder / "out", limits=Limits(10**10, processes=8))

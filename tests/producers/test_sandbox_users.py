@@ -7,8 +7,8 @@ from pathlib import Path
 CLAIM = """
 import sys
 from pathlib import Path
-from ledger.errors import UserError
-from producers.sandbox import users
+from lapledger.ledger.errors import UserError
+from lapledger.producers.sandbox import users
 users._CLAIMS = Path(sys.argv[1])
 claim = users.claim_users if sys.argv[2] == "once" else users.claim_users.__wrapped__
 try:

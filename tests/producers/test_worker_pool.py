@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from ledger.digests import work_id
-from ledger.events import ExecutionFinished, ExecutionRequested, from_batch
-from ledger.frames import decode
-from ledger.store.blobs import Blobs
-from ledger.store.files import LocalFiles
-from ledger.streams.local import LocalStream
-from ledger.streams.producer import Producer, partition_of
-from producers.campaigns.attempts import WorkerFacts
-from producers.campaigns.worker import MAX_FAULTS_PER_WORK, Bench, Material, Worker
-from producers.sandbox.answers import AnswerFlags
-from producers.sandbox.limits import Execution, Interpreter, Limits
+from lapledger.ledger.codec.canonical import work_id
+from lapledger.ledger.disk import LocalFiles
+from lapledger.ledger.events import ExecutionFinished, ExecutionRequested, from_batch
+from lapledger.ledger.frames.frame import decode
+from lapledger.ledger.store.objects.blobs import Blobs
+from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.producer import Producer, partition_of
+from lapledger.producers.campaigns.attempts import WorkerFacts
+from lapledger.producers.campaigns.worker import MAX_FAULTS_PER_WORK, Bench, Material, Worker
+from lapledger.producers.sandbox.limits import Execution, Interpreter, Limits
+from lapledger.producers.sandbox.output_checker import AnswerFlags
 
 PROBLEM = "p.0"
 SECONDS = 30.0

@@ -1,10 +1,10 @@
 """Races of two makers on one test against a few references, for best of N and win rates."""
 
 import numpy as np
-from replay_builders import MS, measured
 
-from replay.criteria import Criterion
-from replay.judging.gates import judge
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.judging.gates import judge
+from tests.replay.builders import MS, measured
 
 
 def race(a, b, *, problem="sum", refs=(2, 4, 6, 8), outcomes=None):

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import measured
-from test_definitions import FINISHED, criteria, worlds
 
-from consumers.exports.portable import mapping
-from consumers.exports.portable.durations import Readings
-from consumers.exports.portable.facts import Problem, Run
-from consumers.exports.portable.judging import Judge
-from consumers.exports.portable.students import interval
-from replay.calibration import Fit, with_stored
-from replay.criteria import PRESETS, Criterion
-from replay.errors import ReplayError
-from replay.estimates import analytic_interval
-from replay.judging.gates import judge
-from replay.measurements import Outcome, ProblemMeasurements, durations, kill_bounds
+from lapledger.consumers.exports.replayer import mapping
+from lapledger.consumers.exports.replayer.durations import Readings
+from lapledger.consumers.exports.replayer.facts import Problem, Run
+from lapledger.consumers.exports.replayer.judging import Judge
+from lapledger.consumers.exports.replayer.student_t import interval
+from lapledger.replay.calibration import Fit, with_stored
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import analytic_interval
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.measurements import Outcome, ProblemMeasurements, durations, kill_bounds
+from tests.replay.builders import measured
+from tests.replay.test_definitions import FINISHED, criteria, worlds
 
 WORDS = {
     Outcome.OK: "accepted",

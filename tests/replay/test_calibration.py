@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured
 
-from replay.calibration import Fit, apply, fit_kinds, fit_line, with_stored
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.judging.gates import judge
-from replay.measurements import Outcome, kill_bounds
+from lapledger.replay.calibration import Fit, apply, fit_kinds, fit_line, with_stored
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.measurements import Outcome, kill_bounds
+from tests.replay.builders import MS, make_tests, measured
 
 
 def fit_affine(stored, fresh, criterion):

@@ -8,16 +8,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, measured
 from scipy.stats import theilslopes
 from statsmodels.api import WLS, add_constant
-from test_calibration import PYPERF, benchmarks, campaigns
 
-from replay.calibration import KINDS, Fit, Merits, apply, best, fit_kinds, formula, outside_warning, with_stored
-from replay.calibration.maps import SLOPES, Maps, fit_theil_sen
-from replay.calibration.merits import LEAST_R2, refusal
-from replay.criteria import Criterion
-from replay.errors import ReplayError
+from lapledger.replay.calibration import (
+    KINDS,
+    Fit,
+    Merits,
+    apply,
+    best,
+    fit_kinds,
+    formula,
+    outside_warning,
+    with_stored,
+)
+from lapledger.replay.calibration.maps import SLOPES, Maps, fit_theil_sen
+from lapledger.replay.calibration.merits import LEAST_R2, refusal
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from tests.replay.builders import MS, measured
+from tests.replay.test_calibration import PYPERF, benchmarks, campaigns
 
 
 def by_other_libraries(kind, x, y):

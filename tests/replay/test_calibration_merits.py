@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replay_builders import MS
 from scipy.stats import spearmanr
-from test_calibration import campaigns
-from test_calibration_kinds import by_other_libraries
 
-from replay.calibration import KINDS, fit_kinds
-from replay.calibration.merits import scores
-from replay.criteria import Criterion
-from replay.measurements import Outcome
+from lapledger.replay.calibration import KINDS, fit_kinds
+from lapledger.replay.calibration.merits import scores
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS
+from tests.replay.test_calibration import campaigns
+from tests.replay.test_calibration_kinds import by_other_libraries
 
 
 def refit(kind, x, y):

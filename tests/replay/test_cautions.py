@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured
-from worlds import common, measurements
 
-from replay.calibration import fit_kinds, outside_warning
-from replay.cautions import Places, cap_warning, cautions, killed_before
-from replay.criteria import PRESETS, Criterion
-from replay.judging.gates import Status, judge
-from replay.measurements import ABSENT
+from lapledger.replay.calibration import fit_kinds, outside_warning
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.judging.gates import Status, judge
+from lapledger.replay.measurements import ABSENT
+from lapledger.replay.studies.warnings import Places, cap_warning, cautions, killed_before
+from tests.replay.builders import MS, make_tests, measured
+from tests.replay.worlds import common, measurements
 
 
 def killed(limit=2):

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from replay import conventions
-from replay.conventions import DifferentialScore
-from replay.errors import ReplayError
+from lapledger.replay import conventions
+from lapledger.replay.conventions import DifferentialScore
+from lapledger.replay.errors import ReplayError
 
 SHARES = st.floats(0, 1, allow_nan=False)
 

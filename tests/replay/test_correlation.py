@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from replay.correlation import spearman
+from lapledger.replay.correlation import spearman
 
 VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=15)
 

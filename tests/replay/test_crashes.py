@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from replay_builders import MS, make_tests, measured
 
-from replay.criteria import Criterion
-from replay.judging.gates import judge
-from replay.judging.reasons import kind_of
-from replay.measurements import Outcome
-from replay.rewards import reward
-from replay.why import explain
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.explanations.why import explain
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.judging.reasons import kind_of
+from lapledger.replay.judging.rewards import reward
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, make_tests, measured
 
 
 def ten_references(outcome, **other):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.criteria import PRESETS, SCHEMA, Criterion, describe, preset
-from replay.errors import ReplayError
+from lapledger.replay.criteria import PRESETS, SCHEMA, Criterion, describe, preset
+from lapledger.replay.errors import ReplayError
 
 
 def test_golden_hashes():

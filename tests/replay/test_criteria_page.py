@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from lap import well
-from test_environments import BY_HAND, CANDIDATES
-from tui_ledgers import MODELS, REFERENCES, make_campaign
 
-from replay.criteria import PRESETS, Criterion
-from replay.fields import FIELDS
-from replay.judging.statistics import STATISTICS
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.fields import FIELDS
+from lapledger.replay.judging.statistics import STATISTICS
+from tests.replay.test_environments import BY_HAND, CANDIDATES
+from tests.support.lap import well
+from tests.support.screen_ledgers import MODELS, REFERENCES, make_campaign
 
 PAGE = (Path(__file__).parents[2] / "docs" / "criteria.md").read_text()
 SECTIONS = dict(re.findall(r"^### `([^`]+)`\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL))

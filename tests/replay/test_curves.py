@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from crowds import crowd
 
-from replay.criteria import PRESETS, Criterion
-from replay.errors import ReplayError
-from replay.estimates import estimate
-from replay.judging.gates import judge
-from replay.studies.curves import ALL, learning_curve
-from replay.studies.makers import Checkpoint, checkpoints
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import estimate
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.studies.curves import ALL, learning_curve
+from lapledger.replay.studies.models import Checkpoint, checkpoints
+from tests.replay.program_groups import crowd
 
 STEPS = {"run-1k": [95, 85, None, None], "run-2k": [95, 45, 35, None], "run-10k": [15, 25, 35, 45]}
 NAMED = [Checkpoint("run", step, f"run-{step // 1000}k") for step in (1000, 2000, 10_000)]

@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import Run, UnknownError, World
-from replay_builders import make_tests, measured
 
-from replay.criteria import ENVIRONMENTS, Criterion
-from replay.errors import ReplayError
-from replay.fields import FIELDS
-from replay.judging.gates import judge
-from replay.measurements import Outcome
+from lapledger.replay.criteria import ENVIRONMENTS, Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.fields import FIELDS
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import make_tests, measured
+from tests.replay.oracle import Run, UnknownError, World
 
 STEP = 300_000
 """Durations are whole multiples of 0.3 ms, so that limits of 1 and 2 ms lie between them."""

@@ -7,18 +7,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import make_tests, measured, problems
 from torch.overrides import TorchFunctionMode
 
-from replay.criteria import PRESETS, Criterion
-from replay.devices.batches import hold, judge_on
-from replay.devices.device import counts, find_device
-from replay.errors import ReplayError
-from replay.estimates import estimate
-from replay.fields import OF_PERCENTILES, OF_TIMES
-from replay.judging.gates import judge
-from replay.judging.ranks import Order
-from replay.measurements import Outcome
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.devices.batches import hold, judge_on
+from lapledger.replay.devices.device import counts, find_device
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import estimate
+from lapledger.replay.fields import OF_PERCENTILES, OF_TIMES
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.judging.ranks import Order
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import make_tests, measured, problems
 
 CPU = "cpu"
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from replay.draws import generator
+from lapledger.replay.draws import generator
 
 
 def test_a_problem_has_numbers_of_its_own():

@@ -4,13 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from replay_builders import MS, make_tests, measured
 
-from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
-from replay.estimates import estimate
-from replay.example import example
-from replay.judging.gates import judge, share_within
-from replay.measurements import Outcome
+from lapledger.replay.criteria import ENVIRONMENTS, PRESETS, Criterion
+from lapledger.replay.estimates import estimate
+from lapledger.replay.explanations.example import example
+from lapledger.replay.judging.gates import judge, share_within
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, make_tests, measured
 
 CANDIDATES = ("fast", "mixed", "slow", "wrong", "overfit")
 BY_HAND = {

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replay_builders import measured
 from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.estimates import count, estimate, pass_at_k, pass_estimate, resolution_warning, t_interval
-from replay.judging.gates import judge
-from replay.studies.curves import learning_curve, tau_curve
-from replay.studies.makers import Checkpoint
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import count, estimate, pass_at_k, pass_estimate, resolution_warning, t_interval
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.studies.curves import learning_curve, tau_curve
+from lapledger.replay.studies.models import Checkpoint
+from tests.replay.builders import measured
 
 COUNTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 

@@ -9,8 +9,8 @@ from statsmodels.api import OLS
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from replay.errors import ReplayError
-from replay.estimates import (
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import (
     Counts,
     adjusted,
     analytic_interval,
@@ -30,7 +30,7 @@ from replay.estimates import (
     two_stage,
     wilson_interval,
 )
-from replay.estimates.intervals import mean
+from lapledger.replay.estimates.intervals import mean
 
 RATES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=3, max_size=30).filter(
     lambda v: len(set(v)) > 1
@@ -85,7 +85,7 @@ def test_blocks_of_resamples_change_nothing(monkeypatch):
     """Memory is bounded by blocks; the numbers are drawn in the same order."""
     values = np.random.default_rng(1).beta(2, 3, 40)
     whole = bootstrap([values], mean, rng(), resamples=500)
-    monkeypatch.setattr("replay.estimates.intervals.CELLS", 40 * 7)
+    monkeypatch.setattr("lapledger.replay.estimates.intervals.CELLS", 40 * 7)
     assert bootstrap([values], mean, rng(), resamples=500) == whole
     with pytest.raises(ReplayError, match="0 resamples"):
         bootstrap([values], mean, rng(), resamples=0)

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from races import judged, race
-from replay_builders import MS, measured
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.estimates import (
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import (
     best_curve,
     best_of,
     by_field,
@@ -23,6 +21,8 @@ from replay.estimates import (
     slower_than_all,
     token_count,
 )
+from tests.replay.builders import MS, measured
+from tests.replay.races import judged, race
 
 VALUES = st.lists(st.integers(0, 9), min_size=1, max_size=8)
 

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from replay_builders import MS, measured
 
-from replay.criteria import Criterion
-from replay.estimates import between_campaigns, between_halves
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates import between_campaigns, between_halves
+from tests.replay.builders import MS, measured
 
 
 def test_the_same_code_in_two_campaigns():

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured, problems
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.executions import Neighbour
-from replay.flips import Change, Judgement, tally, turned
-from replay.judging.gates import Status, flips, judge
-from replay.judging.reasons import kind_of
-from replay.measurements import Outcome
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.explanations.decisive_runs import Neighbour
+from lapledger.replay.explanations.flips import Change, Judgement, tally, turned
+from lapledger.replay.judging.gates import Status, flips, judge
+from lapledger.replay.judging.reasons import kind_of
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, make_tests, measured, problems
 
 POOL = [[10, 10], [20, 20], [30, 30], [40, 40]]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.estimates import gain_bounds, gain_interval, gain_intervals
-from replay.estimates import gains as module
+from lapledger.replay.estimates import gain_bounds, gain_interval, gain_intervals
+from lapledger.replay.estimates import gains as module
 
 SPAN = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda ends: tuple(sorted(end / 20 for end in ends)))
 
@@ -39,7 +39,7 @@ def test_many_gains_are_each_the_bootstrap_by_itself(monkeypatch):
     a, b = draw.integers(0, 5, (7, 30)) / 4, draw.integers(1, 5, (7, 30)) / 4
     monkeypatch.setattr(module, "TOGETHER", 3)
     together = gain_intervals(a, b, np.random.default_rng(1), resamples=400)
-    monkeypatch.setattr("replay.estimates.intervals.CELLS", 30 * 100)
+    monkeypatch.setattr("lapledger.replay.estimates.intervals.CELLS", 30 * 100)
     for one, other, found in zip(a, b, together, strict=True):
         assert found == pytest.approx(written_out(one, other, 1, 400))
         assert gain_interval(one, other, np.random.default_rng(1), resamples=400) == found

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured, problems
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.estimates import estimate
-from replay.judging.court import fast
-from replay.judging.gates import Flip, Status, flips, judge
-from replay.measurements import Outcome
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import estimate
+from lapledger.replay.judging.context import fast
+from lapledger.replay.judging.gates import Flip, Status, flips, judge
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, make_tests, measured, problems
 
 ALL = tuple(Outcome)
 O = Outcome  # noqa: E741

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replay.judging.interface import interface, kept, kept_of, shared
+from lapledger.replay.judging.interface import interface, kept, kept_of, shared
 
 GIVEN = """
 class Solution:

@@ -5,20 +5,20 @@ import math
 
 import numpy as np
 import pytest
-from crowds import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import measured, problems
 from scipy import stats
 
-from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
-from replay.errors import ReplayError
-from replay.estimates import estimate
-from replay.families import FAMILIES, family
-from replay.judging.gates import judge
-from replay.measurements import Outcome
-from replay.studies.makers import find_runs
-from replay.studies.matrix import Matrix, family_figures, matrix
+from lapledger.replay.criteria import ENVIRONMENTS, PRESETS, Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import estimate
+from lapledger.replay.families import FAMILIES, family
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.measurements import Outcome
+from lapledger.replay.studies.matrix import Matrix, family_figures, matrix
+from lapledger.replay.studies.models import find_runs
+from tests.replay.builders import measured, problems
+from tests.replay.program_groups import crowd
 
 
 def alone(*makers):

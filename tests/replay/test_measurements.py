@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured
 from statsmodels.robust.scale import mad
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.measurements import Outcome, durations, kill_bounds, robust_cv
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.measurements import Outcome, durations, kill_bounds, robust_cv
+from tests.replay.builders import MS, make_tests, measured
 
 
 @given(

@@ -2,13 +2,13 @@
 
 import numpy as np
 from hypothesis import given, settings
-from replay_builders import measured, problems
 
-from replay.criteria import Criterion
-from replay.estimates import estimate
-from replay.judging.gates import judge
-from replay.plots import curve_plot
-from replay.studies.curves import tau_curve
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.estimates import estimate
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.plots import curve_plot
+from lapledger.replay.studies.curves import tau_curve
+from tests.replay.builders import measured, problems
 
 TAUS = ("100", "50", "12.5", 10)
 

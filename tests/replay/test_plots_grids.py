@@ -7,21 +7,21 @@ import sys
 
 import numpy as np
 import pytest
-from crowds import crowd
 
-from replay.criteria import PRESETS, Criterion
-from replay.errors import ReplayError
-from replay.plots.heatmap import matrix_plot
-from replay.plots.learning import learning_plot
-from replay.plots.robust import robustness_plot
-from replay.plots.scatter import simulator_plot
-from replay.plots.swept import sweep_plot
-from replay.studies.curves import learning_curve
-from replay.studies.makers import checkpoints
-from replay.studies.matrix import Matrix, matrix
-from replay.studies.robustness import line_axes, lines
-from replay.studies.simulator import simulate
-from replay.studies.sweeps import Axes, Point, sweep
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.plots.heatmap import matrix_plot
+from lapledger.replay.plots.learning import learning_plot
+from lapledger.replay.plots.robust import robustness_plot
+from lapledger.replay.plots.scatter import simulator_plot
+from lapledger.replay.plots.swept import sweep_plot
+from lapledger.replay.studies.curves import learning_curve
+from lapledger.replay.studies.matrix import Matrix, matrix
+from lapledger.replay.studies.models import checkpoints
+from lapledger.replay.studies.robustness import line_axes, lines
+from lapledger.replay.studies.simulator import simulate
+from lapledger.replay.studies.sweeps import Axes, Point, sweep
+from tests.replay.program_groups import crowd
 
 MS = 1_000_000
 FOOTER = "cut control=7,facts=1.2.3.4,requests=0\ncriterion correct 67d6291b3014"
@@ -106,9 +106,8 @@ def test_one_point_is_a_picture_too():
 
 def test_matplotlib_is_loaded_only_to_draw():
     """A command that draws nothing does not pay for it."""
-    words = (
-        "import sys, replay.plots, replay.plots.scatter, replay.plots.heatmap, replay.plots.robust, replay.plots.swept"
-    )
+    names = ("scatter", "heatmap", "robust", "swept")
+    words = ", ".join(["import sys, lapledger.replay.plots", *(f"lapledger.replay.plots.{name}" for name in names)])
     done = subprocess.run([sys.executable, "-c", f"{words}; print('matplotlib' in sys.modules)"], capture_output=True)
     assert done.stdout == b"False\n"
 

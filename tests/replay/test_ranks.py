@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import make_tests, measured, problems, slow_quality
 from scipy.stats import percentileofscore
 
-from replay.criteria import Criterion
-from replay.judging.exact import among
-from replay.judging.gates import judge
-from replay.judging.ranks import MANY, Order, _merged, versus
-from replay.measurements import Outcome
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.judging.exact import among
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.judging.ranks import MANY, Order, _merged, versus
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import make_tests, measured, problems, slow_quality
 
 READINGS = st.sampled_from(["leaderboard", "score"])
 DURATIONS = st.lists(st.integers(1, 12), min_size=1, max_size=20)

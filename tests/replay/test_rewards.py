@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, measured, problems
 
-from replay.criteria import PRESETS, Criterion
-from replay.example import example
-from replay.judging.gates import judge
-from replay.measurements import Outcome
-from replay.rewards import bounds, efficiency, reward
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.explanations.example import example
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.judging.rewards import bounds, efficiency, reward
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, measured, problems
 
 ALL = tuple(Outcome)
 

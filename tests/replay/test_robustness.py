@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from crowds import crowd
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.studies.robustness import ALPHA, BETA, gain, line_axes, lines
-from replay.studies.sweeps import Point, sweep
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.studies.robustness import ALPHA, BETA, gain, line_axes, lines
+from lapledger.replay.studies.sweeps import Point, sweep
+from tests.replay.program_groups import crowd
 
 MS = 1_000_000
 
@@ -94,7 +94,7 @@ def test_an_unknown_baseline():
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_gain_has_an_interval_by_drawing_problems_for_both(compiled, monkeypatch):
     """Five problems at p_50: the shares by hand, the bootstrap written out; both ways of a sweep say the same."""
-    monkeypatch.setattr("replay.studies.sweeps.COMPILED_FROM", 0 if compiled else 10**9)
+    monkeypatch.setattr("lapledger.replay.studies.sweeps.COMPILED_FROM", 0 if compiled else 10**9)
     mine, base = np.array([4, 3, 4, 2, 4]), np.array([1, 2, 2, 1, 3])
     problems = [
         crowd(f"p{i}", humans=10, makers={"m": [15] * a + [95] * (4 - a), "b": [15] * b + [95] * (4 - b)})

@@ -6,22 +6,22 @@ from functools import partial
 
 import numpy as np
 import pytest
-from crowds import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured, problems
 from scipy import stats
 
-from replay.criteria import ENVIRONMENTS, PRESETS, Criterion
-from replay.devices.questions import one_by_one
-from replay.draws import generator
-from replay.errors import ReplayError
-from replay.judging.gates import judge
-from replay.measurements import Outcome
-from replay.rewards import reward
-from replay.studies.agreement import agreement, correlation_p
-from replay.studies.ladders import DRAWS, POINTS, ladder, reachable, streams
-from replay.studies.simulator import Figures, figures, simulate
+from lapledger.replay.criteria import ENVIRONMENTS, PRESETS, Criterion
+from lapledger.replay.devices.questions import one_by_one
+from lapledger.replay.draws import generator
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.judging.rewards import reward
+from lapledger.replay.measurements import Outcome
+from lapledger.replay.studies.agreement import agreement, correlation_p
+from lapledger.replay.studies.ladders import DRAWS, POINTS, ladder, reachable, streams
+from lapledger.replay.studies.simulator import Figures, figures, simulate
+from tests.replay.builders import MS, make_tests, measured, problems
+from tests.replay.program_groups import crowd
 
 U = np.linspace(0, 1, POINTS)
 BY_RANK = Criterion(reading="score", reward="collapsed", shape="continuous")

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lap import process, well
 from numpy.testing import assert_equal
-from replay_builders import measured
-from tui_ledgers import MODELS, REFERENCES, make_campaign
 
-from replay.criteria import PRESETS, Criterion
-from replay.devices.questions import one_by_one
-from replay.devices.spread import Judged, cluster, judge_by, spread
-from replay.errors import ReplayError
-from replay.judging.gates import judge
-from replay.measurements import Outcome
-from replay.studies.simulator import simulate
-from replay.studies.sweeps import Axes, sweep
-from tui.engines import How, connected, private_settings
+from lapledger.cli.engine_options import How, connected, private_settings
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.devices.questions import one_by_one
+from lapledger.replay.devices.spread import Judged, cluster, judge_by, spread
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.measurements import Outcome
+from lapledger.replay.studies.simulator import simulate
+from lapledger.replay.studies.sweeps import Axes, sweep
+from tests.replay.builders import measured
+from tests.support.lap import process, well
+from tests.support.screen_ledgers import MODELS, REFERENCES, make_campaign
 
 HALF = Criterion(tau="50", reading="score", timeouts="tolerated")
 
@@ -75,8 +75,7 @@ def several():
 def ray() -> Iterator[object]:
     """A cluster of two processes that listens on the loopback alone."""
     with pytest.MonkeyPatch.context() as patched:
-        tests = Path(__file__).parents[1]
-        patched.setenv("PYTHONPATH", f"{tests / 'replay'}:{tests / 'tui'}")  # the questions of this file
+        patched.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # the questions of this file
         with connected(How(engine="ray", workers=2)):
             import ray
 
@@ -128,7 +127,7 @@ def test_a_simulation_is_the_same_whatever_the_number_of_processes(ray, several,
 @pytest.mark.parametrize("compiled_from", [0, 10**12])
 def test_a_sweep_is_the_same_problem_by_problem(ray, several, name, compiled_from, monkeypatch):
     """In machine code and in numpy, where a filter takes problems away and where none does: points with shares."""
-    monkeypatch.setattr("replay.studies.sweeps.COMPILED_FROM", compiled_from)
+    monkeypatch.setattr("lapledger.replay.studies.sweeps.COMPILED_FROM", compiled_from)
     axes = Axes((100, 50, 20), timeouts_ns=(None, 1_000_000), alphas=(0.5, 1.0), betas_ns=(0, 3))
     here = sweep(several, PRESETS[name], axes, with_shares=True)
     there = sweep(several, PRESETS[name], axes, with_shares=True, each=partial(spread, engine="ray", workers=2))
@@ -150,7 +149,7 @@ def test_a_fault_in_a_process_is_one_line(ray, several):
 
 def test_a_process_of_another_release_is_refused(ray, several, monkeypatch):
     """Verdicts of another release may differ, so they are not mixed."""
-    monkeypatch.setattr("replay.devices.spread.version", lambda _: "9.9.9")
+    monkeypatch.setattr("lapledger.replay.devices.spread.version", lambda _: "9.9.9")
     with pytest.raises(ReplayError, match=r"this one 9\.9\.9: install the same release on every machine"):
         spread(several, Judged(HALF), engine="ray")
 
@@ -195,7 +194,7 @@ class SlowToStart:
 def test_a_start_that_takes_too_long_is_tried_again(times, tried, monkeypatch):
     """Ray gives itself half a minute, which a busy machine may not have."""
     slow = SlowToStart(times)
-    monkeypatch.setattr("replay.devices.spread._ray", lambda: slow)
+    monkeypatch.setattr("lapledger.replay.devices.spread._ray", lambda: slow)
     with cluster():
         assert slow.tried == tried
 
@@ -206,7 +205,7 @@ def test_a_start_that_takes_too_long_is_tried_again(times, tried, monkeypatch):
 )
 def test_a_cluster_that_does_not_start_is_one_line(slow, address, tried, monkeypatch):
     """After four starts, or one where trying again would not help."""
-    monkeypatch.setattr("replay.devices.spread._ray", lambda: slow)
+    monkeypatch.setattr("lapledger.replay.devices.spread._ray", lambda: slow)
     told = f"^the Ray cluster '{address or 'local'}' cannot be used: Exception: {slow.words.splitlines()[0]}; see `ray"
     with pytest.raises(ReplayError, match=told), cluster(address=address):
         pass

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import steps
-from replay_builders import MS, measured
 from scipy import stats
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.example import statistic_value
-from replay.fields import OF_PERCENTILES, OF_TIMES
-from replay.judging.exact import LOG_STEPS, ceil_share, log_steps
-from replay.judging.gates import Status, judge
-from replay.judging.ranks import Pool, against
-from replay.judging.statistics import MONOTONE, STATISTICS, score, shown
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.explanations.example import statistic_value
+from lapledger.replay.fields import OF_PERCENTILES, OF_TIMES
+from lapledger.replay.judging.exact import LOG_STEPS, ceil_share, log_steps
+from lapledger.replay.judging.gates import Status, judge
+from lapledger.replay.judging.ranks import Pool, against
+from lapledger.replay.judging.statistics import MONOTONE, STATISTICS, score, shown
+from tests.replay.builders import MS, measured
+from tests.replay.oracle import steps
 
 REFERENCES = np.array([[10, 100, 1000], [20, 200, 1000], [30, 300, 2000], [40, 400, 3000]]) * MS
 CANDIDATE = np.array([[25, 100, 4000]]) * MS

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured
-from worlds import common, measurements
 
-import replay.studies.sweeps
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.estimates import estimate
-from replay.judging.gates import judge
-from replay.studies.prepared import Many, is_common, judge_many, rates_of
-from replay.studies.scaling import Scale, scaled
-from replay.studies.sweeps import Axes, Point, at, sweep
+import lapledger.replay.studies.sweeps
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import estimate
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.studies.problem_batches import Many, is_common, judge_many, rates_of
+from lapledger.replay.studies.scaling import Scale, scaled
+from lapledger.replay.studies.sweeps import Axes, Point, at, sweep
+from tests.replay.builders import MS, make_tests, measured
+from tests.replay.worlds import common, measurements
 
 
 @given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), data=st.data())
@@ -41,7 +41,7 @@ def test_machine_code_weighs_as_the_court_does(m, criterion, data):
 @pytest.fixture(params=[0, 10**9], ids=["machine code", "one by one"])
 def either(request, monkeypatch):
     """Both ways of a sweep."""
-    monkeypatch.setattr(replay.studies.sweeps, "COMPILED_FROM", request.param)
+    monkeypatch.setattr(lapledger.replay.studies.sweeps, "COMPILED_FROM", request.param)
 
 
 @given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), compiled=st.booleans())
@@ -52,7 +52,7 @@ def test_every_point_is_its_single_replay(m, criterion, compiled):
     axes = Axes((100, 50, 10), timeouts_ns=(None, 2 * MS), alphas=(1.0, 0.75), betas_ns=(0, -MS))
     heard = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replay.studies.sweeps, "COMPILED_FROM", 0 if compiled else 10**9)
+        patch.setattr(lapledger.replay.studies.sweeps, "COMPILED_FROM", 0 if compiled else 10**9)
         points = sweep(m, criterion, axes, heard.append)
     assert sum(heard) == axes.replays == 24
     expected = []

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured
-from test_definitions import criteria
 
-from replay.criteria import PRESETS, Criterion
-from replay.judging.gates import judge
-from replay.judging.reasons import kind_of
-from replay.measurements import Outcome
-from replay.rewards import bounds
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.judging.reasons import kind_of
+from lapledger.replay.judging.rewards import bounds
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, make_tests, measured
+from tests.replay.test_definitions import criteria
 
 KINDS = (
     Outcome.WRONG_ANSWER,

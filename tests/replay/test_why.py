@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replay_builders import MS, make_tests, measured, problems
 
-from replay.criteria import Criterion
-from replay.errors import ReplayError
-from replay.judging.gates import Status, judge
-from replay.judging.statistics import MONOTONE
-from replay.measurements import Outcome
-from replay.why import FACTOR_STEPS, explain
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.explanations.why import FACTOR_STEPS, explain
+from lapledger.replay.judging.gates import Status, judge
+from lapledger.replay.judging.statistics import MONOTONE
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, make_tests, measured, problems
 
 SOME = (Outcome.OK,) * 8 + (Outcome.TIME_LIMIT, Outcome.MISSING, Outcome.WRONG_ANSWER)
 TAUS = st.sampled_from([10, 30, 50, 80, 100])

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import Run, World
-from races import judged, race
-from replay_builders import MS, make_tests, measured
 from scipy import stats
 
-from replay.criteria import PRESETS, Criterion
-from replay.errors import ReplayError
-from replay.estimates import READINGS, Totals, best_curve, speed_ups, speeds, win_rate
-from replay.estimates.trainings import pairs_over_runs
-from replay.judging.gates import judge
-from replay.measurements import Outcome
+from lapledger.replay.criteria import PRESETS, Criterion
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.estimates import READINGS, Totals, best_curve, speed_ups, speeds, win_rate
+from lapledger.replay.estimates.trainings import pairs_over_runs
+from lapledger.replay.judging.gates import judge
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, make_tests, measured
+from tests.replay.oracle import Run, World
+from tests.replay.races import judged, race
 
 OK, WRONG, CRASHED, KILLED, MISSING = 1, 2, 3, 6, 0
 TOLERANT = Criterion(timeouts="tolerated")

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 from hypothesis import strategies as st
-from replay_builders import MS, problems
 
-from replay.criteria import Criterion
-from replay.measurements import Outcome
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.measurements import Outcome
+from tests.replay.builders import MS, problems
 
 ALL = tuple(Outcome)
 MOSTLY = (Outcome.OK,) * 8 + ALL

@@ -1,14 +1,14 @@
 """The screens, driven by keys over real ledgers: every walk, every switch, and what is shown when it goes wrong."""
 
 import pytest
-from tui_ledgers import MODELS, REFERENCES, STEPS, Program, append, make_campaign, program_id
-from tui_pilot import settle
 
-from ledger.errors import UserError
-from replay.criteria import Criterion, preset
-from tui.screens.app import LedgerApp
-from tui.screens.lines import Lines
-from tui.screens.question import Question
+from lapledger.ledger.errors import UserError
+from lapledger.replay.criteria import Criterion, preset
+from lapledger.tui.app import LedgerApp
+from lapledger.tui.line_table import Lines
+from lapledger.tui.question import Question
+from tests.support.pilot import settle
+from tests.support.screen_ledgers import MODELS, REFERENCES, STEPS, Program, append, make_campaign, program_id
 
 CORRECT = Question("correct", Criterion())
 MANY = 10_000

@@ -8,17 +8,27 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tui_ledgers import MODELS, MS, REFERENCES, STEPS, Program, append, make_campaign, problem_facts, program_id
 
-from ledger.errors import UserError
-from replay.criteria import Criterion, preset
-from replay.errors import ReplayError
-from replay.measurements import Outcome
-from tui.screens.columns import detail_lines, milliseconds, program_grid, span
-from tui.screens.grid import Column, make_grid, plain, width
-from tui.screens.model import details, passed_medians, problem_rows, program_rows
-from tui.screens.question import Question
-from tui.screens.source import read_view
+from lapledger.ledger.errors import UserError
+from lapledger.replay.criteria import Criterion, preset
+from lapledger.replay.errors import ReplayError
+from lapledger.replay.measurements import Outcome
+from lapledger.tui.columns import detail_lines, milliseconds, program_grid, span
+from lapledger.tui.grid import Column, make_grid, plain, width
+from lapledger.tui.question import Question
+from lapledger.tui.rows import details, passed_medians, problem_rows, program_rows
+from lapledger.tui.source import read_view
+from tests.support.screen_ledgers import (
+    MODELS,
+    MS,
+    REFERENCES,
+    STEPS,
+    Program,
+    append,
+    make_campaign,
+    problem_facts,
+    program_id,
+)
 
 CORRECT = Question("correct", Criterion())
 
@@ -199,9 +209,9 @@ def test_program_names_are_unique_keys_across_problems(judged):
 
 def test_the_query_core_imports_no_terminal_toolkit():
     """And the application is drawn before the arrays and the database are imported."""
-    code = "import sys, tui.screens.source, tui.screens.columns; sys.exit('textual' in sys.modules)"
+    code = "import sys, lapledger.tui.source, lapledger.tui.columns; sys.exit('textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    code = "import sys, tui.screens.app; sys.exit(bool({'numpy', 'duckdb', 'sqlalchemy'} & set(sys.modules)))"
+    code = "import sys, lapledger.tui.app; sys.exit(bool({'numpy', 'duckdb', 'sqlalchemy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

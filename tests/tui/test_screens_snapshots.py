@@ -6,12 +6,12 @@ After a wanted change run pytest with --snapshot-update, and look at each pictur
 from pathlib import Path
 
 import pytest
-from tui_ledgers import MODELS, REFERENCES, append, make_campaign
-from tui_pilot import settle
 
-from replay.criteria import Criterion
-from tui.screens.app import LedgerApp
-from tui.screens.question import Question
+from lapledger.replay.criteria import Criterion
+from lapledger.tui.app import LedgerApp
+from lapledger.tui.question import Question
+from tests.support.pilot import settle
+from tests.support.screen_ledgers import MODELS, REFERENCES, append, make_campaign
 
 LEDGER = Path(".lap")
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ledger.errors import Fault, LapError, Unavailable, UserError
-from ledger.streams.kafka.records import MAX_MESSAGE_BYTES
-from ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.errors import Fault, LapError, Unavailable, UserError
+from lapledger.ledger.streams.kafka.records import MAX_MESSAGE_BYTES
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
 
 T = TypeVar("T")
 

@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ledger.errors import Unavailable
-from ledger.streams.base import Position
-from ledger.streams.kafka.clients import consumer_config, library, opened, persistently, translated
+from lapledger.ledger.errors import Unavailable
+from lapledger.ledger.streams.base import Position
+from lapledger.ledger.streams.kafka.clients import consumer_config, library, opened, persistently, translated
 
 if TYPE_CHECKING:
-    from ledger.streams.kafka.stream import KafkaStream
+    from lapledger.ledger.streams.kafka.stream import KafkaStream
 
 SESSION_SECONDS = 10.0
 """After how long without a sign of life the others take over; one that leaves is replaced at once."""

@@ -11,11 +11,11 @@ from contextlib import suppress
 from sys import maxsize
 from typing import Any
 
-from ledger.errors import Fault, Unavailable
-from ledger.streams.base import Position, Stored
-from ledger.streams.kafka.clients import FETCH_BYTES, consumer_config, library, opened, translated
-from ledger.streams.kafka.records import salvaged, to_record
-from ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.errors import Fault, Unavailable
+from lapledger.ledger.streams.base import Position, Stored
+from lapledger.ledger.streams.kafka.clients import FETCH_BYTES, consumer_config, library, opened, translated
+from lapledger.ledger.streams.kafka.records import salvaged, to_record
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
 
 _WAIT_SECONDS = 0.5
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ledger.frames import Record
-from ledger.streams.base import Stored
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.streams.base import Stored
 
 MAX_MESSAGE_BYTES = 1 << 20
 """The largest batch of messages that brokers take unless told otherwise (message.max.bytes is 12 bytes more)."""

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from ledger.errors import UserError
+from lapledger.ledger.errors import UserError
 
 SECURITY = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 COMPRESSION = ("", "lz4", "zstd")

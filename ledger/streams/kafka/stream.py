@@ -8,17 +8,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from ledger.crashes import reached
-from ledger.errors import Fault
-from ledger.events import PARTITIONS
-from ledger.frames import Record
-from ledger.streams.base import Position, Stored, record_bytes
-from ledger.streams.kafka.clients import client_config, library, opened, persistently, producer_config, translated
-from ledger.streams.kafka.group import KafkaGroup
-from ledger.streams.kafka.reader import Reader
-from ledger.streams.kafka.records import MAX_RECORD_BYTES, Message, together
-from ledger.streams.kafka.settings import KafkaSettings
-from ledger.streams.kafka.topics import make_topics, topic_identity
+from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import PARTITIONS
+from lapledger.ledger.failpoint import reached
+from lapledger.ledger.frames.frame import Record
+from lapledger.ledger.streams.base import Position, Stored, record_bytes
+from lapledger.ledger.streams.kafka.clients import (
+    client_config,
+    library,
+    opened,
+    persistently,
+    producer_config,
+    translated,
+)
+from lapledger.ledger.streams.kafka.group import KafkaGroup
+from lapledger.ledger.streams.kafka.reader import Reader
+from lapledger.ledger.streams.kafka.records import MAX_RECORD_BYTES, Message, together
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.streams.kafka.topics import make_topics, topic_identity
 
 T = TypeVar("T")
 

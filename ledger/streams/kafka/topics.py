@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.errors import UserError
-from ledger.events import PARTITIONS
-from ledger.streams.kafka.clients import library, persistently, translated
-from ledger.streams.kafka.records import MAX_MESSAGE_BYTES
-from ledger.streams.kafka.settings import KafkaSettings
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import PARTITIONS
+from lapledger.ledger.streams.kafka.clients import library, persistently, translated
+from lapledger.ledger.streams.kafka.records import MAX_MESSAGE_BYTES
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
 
 KEPT: Mapping[str, str] = {
     "cleanup.policy": "delete",

@@ -1,0 +1,1 @@
+"""Derived facts: calibrations, rewards and named replays, and their audit."""

@@ -1,0 +1,1 @@
+"""From the stream into the ledger: admission in one transaction, and retries from quarantine."""

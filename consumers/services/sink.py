@@ -1,0 +1,220 @@
+"""The sink as a service: partitions that it was assigned, held by lease, are brought into the ledger as records arrive.
+
+Kafka says who tries, SQL who may: a lost lease or a lost race costs a little work and never a frame.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from lapledger.consumers.ingest.admission import Drained, Position, positions
+from lapledger.consumers.ingest.sink import drain
+from lapledger.consumers.services.service_loop import Edge, Place
+from lapledger.ledger.errors import LapError
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql import leases
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Stream
+
+STEP_RECORDS = 4096
+"""Most records of one step, so that leases are prolonged in time and every partition gets its turn."""
+
+Show = Callable[[Mapping[Place, int]], None]
+
+_MINE_OR_FREE = text(
+    "SELECT stream, partition FROM stream_position WHERE lease_until <= :now OR lease_holder = :holder"
+)
+_FRAMES = text(
+    "SELECT epoch, min(sequence) AS first, max(sequence) AS last FROM (SELECT epoch, sequence,"
+    " sequence - row_number() OVER (PARTITION BY epoch ORDER BY sequence) AS run FROM frame WHERE stream = :stream"
+    " AND partition = :partition AND admission > :after AND admission <= :until) AS runs"
+    " GROUP BY epoch, run ORDER BY epoch, first"
+)
+_LAST_QUARANTINED = text("SELECT coalesce(max(id), 0) FROM quarantine")
+_QUARANTINED = text(
+    "SELECT id, stream, partition, source_offset, reason, headers FROM quarantine WHERE id > :after ORDER BY id"
+)
+
+
+class PartitionLeases:
+    """The partition leases of one process."""
+
+    def __init__(self, ledger: Ledger, edge: Edge, *, assigned_by_broker: bool) -> None:
+        self._engine, self._edge, self._force = ledger.engine, edge, assigned_by_broker
+        self._before: frozenset[Place] = frozenset()
+        self._renew_ms = 0
+        self.held: dict[Place, int] = {}
+
+    def hold(self, assigned: frozenset[Place]) -> None:
+        """Prolongs, gives back and takes leases, so that those of `assigned` are held where that may be.
+
+        What a broker has just assigned is taken from whom held it; what was lost since is taken again only once free.
+        """
+        self._drop(set(self.held) - assigned)
+        self._renew()
+        missing = assigned - set(self.held)
+        if missing:
+            fresh = assigned - self._before if self._force else frozenset()
+            self._take(missing & (fresh | self._free()), fresh)
+        self._before = assigned
+
+    def drop(self) -> None:
+        """Gives all of them back."""
+        self._drop(set(self.held))
+
+    def _take(self, places: Collection[Place], fresh: Collection[Place]) -> None:
+        taken = {}
+        for place in sorted(places):
+            epoch = leases.take_partition(self._engine, *place, self._edge.term(), force=place in fresh)
+            if epoch is not None:
+                taken[place] = epoch
+        self.held |= taken
+        self._tell("leases taken", taken)
+
+    def _renew(self) -> None:
+        term = self._edge.term()
+        if not self.held or term.now_ms < self._renew_ms:
+            return
+        self._renew_ms = term.now_ms + term.lasts_ms // 3
+        lost = {
+            place: epoch
+            for place, epoch in sorted(self.held.items())
+            if not leases.renew_partition(self._engine, *place, term, epoch=epoch)
+        }
+        self.held = {place: epoch for place, epoch in self.held.items() if place not in lost}
+        self._tell("leases lost", lost, level="warning")
+
+    def _free(self) -> frozenset[Place]:
+        bound = {"now": self._edge.now_ms(), "holder": self._edge.holder}
+        with reading(self._engine) as connection:
+            return frozenset((row.stream, row.partition) for row in connection.execute(_MINE_OR_FREE, bound))
+
+    def _drop(self, places: Collection[Place]) -> None:
+        dropped = {place: self.held.pop(place) for place in sorted(places)}
+        for (stream, partition), epoch in dropped.items():
+            leases.drop_partition(self._engine, stream, partition, self._edge.holder, epoch=epoch)
+        self._tell("leases dropped", dropped)
+
+    def _tell(self, event: str, places: Mapping[Place, int], *, level: str = "info") -> None:
+        if places:
+            epochs = {f"{stream}/{partition}": epoch for (stream, partition), epoch in places.items()}
+            self._edge.tell(event, level=level, lease_epochs=epochs)
+
+
+class SinkFollower:
+    """Brings its partitions into the ledger. `show` tells a broker how far they are, for its displays of lag."""
+
+    def __init__(
+        self, ledger: Ledger, stream: Stream, edge: Edge, *, assigned_by_broker: bool, show: Show | None = None
+    ) -> None:
+        self._ledger, self._stream, self._edge, self._show = ledger, stream, edge, show
+        self._leases = PartitionLeases(ledger, edge, assigned_by_broker=assigned_by_broker)
+        self._last_quarantined = _last_quarantined(ledger)
+        self._turns: list[Place] = []
+        self._full = False
+        self._shown: dict[Place, int] = {}
+        self._show_at = edge.monotonic()
+
+    def step(self, assigned: frozenset[Place]) -> bool:
+        """Takes what lies on the stream; True when more does than one step takes."""
+        self._leases.hold(assigned)
+        held = self._leases.held
+        turn = {place: held[place] for place in self._turns[:1] if place in held} or dict(held)
+        self._turns = self._turns[1:]
+        if turn:
+            before = positions(self._ledger)
+            self._full |= self._drain(turn)
+            self._tell(before, turn)
+        if self._full and not self._turns:  # one by one: a busy partition must not keep the others waiting
+            self._turns, self._full = sorted(held), False
+        return bool(self._turns)
+
+    def finish(self) -> bool:
+        """Gives the leases back."""
+        self._leases.drop()
+        return True
+
+    def _display(self, after: Mapping[Place, Position], places: Collection[Place]) -> None:
+        """Shows the positions of these partitions, at most once a second."""
+        now = self._edge.monotonic()
+        fresh = {place: after[place].next_position for place in places}
+        if self._show is None or now < self._show_at or not fresh.items() - self._shown.items():
+            return
+        self._shown |= fresh
+        self._show_at = now + 1.0
+        try:
+            self._show(fresh)
+        except LapError as error:  # a display of lag, refused while members come and go, stops no sink
+            self._edge.tell("positions not shown", level="warning", reason=str(error))
+
+    def _drain(self, leased: Mapping[Place, int]) -> bool:
+        """True when the step's limit ended it."""
+        drained = drain(self._ledger, self._stream, STEP_RECORDS, seen=self._edge.utc_now(), leases=leased)
+        if drained.duplicates:
+            self._edge.tell("duplicates", count=drained.duplicates)
+        if drained.quarantined:
+            self._last_quarantined = self._tell_quarantined(leased)
+        return total(drained) >= STEP_RECORDS
+
+    def _tell_quarantined(self, places: Collection[Place]) -> int:
+        """Tells of every record quarantined since the last time, with an alarm; the id of the last one."""
+        with reading(self._ledger.engine) as connection:
+            rows = connection.execute(_QUARANTINED, {"after": self._last_quarantined}).all()
+        for row in rows:
+            if (row.stream, row.partition) in places:
+                words = {name: getattr(row, name) for name in ("id", "stream", "partition", "source_offset", "reason")}
+                level = "error" if row.reason == "fork" else "warning"
+                self._edge.tell("quarantined", level=level, alarm=True, ce_id=_ce_id(row.headers), **words)
+        return int(rows[-1].id) if rows else self._last_quarantined
+
+    def _tell(self, before: Mapping[Place, Position], leased: Mapping[Place, int]) -> None:
+        after = positions(self._ledger)
+        own = [place for place in sorted(leased) if after[place].lease_epoch == leased[place]]
+        moved = [place for place in own if after[place].next_position != before[place].next_position]
+        cut = str(Cut.of({place: position.admissions for place, position in after.items()}))
+        with reading(self._ledger.engine) as connection:
+            for place in moved:
+                event = "admitted" if after[place].admissions > before[place].admissions else "passed"
+                words = _words(connection, before[place], after[place])
+                self._edge.tell(event, **words, lease_epoch=leased[place], cut=cut)
+        self._display(after, leased)
+
+
+def total(drained: Drained) -> int:
+    """How many records were taken."""
+    return drained.admitted + drained.duplicates + drained.quarantined
+
+
+def frame_ids(connection: Connection, place: Place, after: int, until: int) -> list[str]:
+    """The ids of the frames admitted after one admission and until another, a run `EPOCH.STREAM.PARTITION.A-B` each."""
+    stream, partition = place
+    bound = {"stream": stream, "partition": partition, "after": after, "until": until}
+    runs = connection.execute(_FRAMES, bound).all()
+    return [
+        f"{run.epoch}.{stream}.{partition}.{run.first}" + (f"-{run.last}" if run.last > run.first else "")
+        for run in runs
+    ]
+
+
+def _ce_id(headers: str) -> str:
+    """What the record says it is, cut short: it may say anything."""
+    words = json.loads(headers).get("ce_id", "")
+    return ascii(words[:120])[1:-1] if isinstance(words, str) else ""
+
+
+def _words(connection: Connection, before: Position, after: Position) -> dict[str, Any]:
+    """What became of a partition: its position and, when frames were admitted, their numbers and ids."""
+    place = before.stream, before.partition
+    words: dict[str, Any] = {"stream": place[0], "partition": place[1], "position": after.next_position}
+    if after.admissions == before.admissions:
+        return words
+    ids = frame_ids(connection, place, before.admissions, after.admissions)
+    return words | {"first": before.admissions + 1, "last": after.admissions, "frames": ids}
+
+
+def _last_quarantined(ledger: Ledger) -> int:
+    with reading(ledger.engine) as connection:
+        return int(connection.execute(_LAST_QUARANTINED).scalar_one())

@@ -1,0 +1,1 @@
+"""Sealed storage: segments written, merged, trimmed, rebuilt and copied."""

@@ -1,0 +1,106 @@
+"""From what a model wrote to the program in it. Pure text: nothing is run, and nothing is stored."""
+
+import json
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lapledger.ledger.errors import UserError
+
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$", re.MULTILINE)
+LANGUAGES = frozenset(("", "python", "python3", "py", "py3"))
+"""Words after a fence that say Python, or nothing."""
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """One answer of a policy to a problem, with what its trainer told of it; None is what it did not tell.
+
+    Completions of one problem with equal `group` are a group, wherever they lie in a batch: whoever makes them gives
+    all of a group in one batch, and a key that no other group of the batch has. UserError for one that names no problem
+    or holds no text.
+    """
+
+    problem: str  # id or slug
+    group: Hashable
+    text: str
+    prompt: str | None = None
+    policy: int | None = None  # its version: the optimizer step that made it
+    tokens: int | None = None
+    prompt_tokens: int | None = None
+    finish_reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, str) or not self.problem:
+            raise UserError(
+                f"an answer names no problem ({_brief(self.problem)}); give each row a problem's id or slug"
+            )
+        if not isinstance(self.text, str):
+            raise UserError(
+                f"an answer to {_brief(self.problem)} is {_brief(self.text)}, no text; decode it, or give ''"
+            )
+
+
+def extract_code(text: str) -> str:
+    """The last block of Python in a completion; empty when there is none, so that nothing is run that was not meant.
+
+    A block begins at a fence of three or more backticks or tildes and ends at one as long, or with the text where the
+    answer was cut short. Blocks of other languages are passed over.
+    """
+    found, start, fence, language = "", None, "", ""
+    for mark in _FENCE.finditer(text):
+        if start is None:
+            start, fence, language = mark.end() + 1, mark[1], mark[2].lower()
+        elif mark[1].startswith(fence) and not mark[2]:
+            found = text[start : mark.start()] if language in LANGUAGES else found
+            start = None
+    if start is not None and language in LANGUAGES:
+        found = text[start:]
+    return found
+
+
+def text_of(message: Any) -> str:
+    """The text of a prompt or a completion: a string as it is, of a conversation the last message's content.
+
+    A content in parts is the text parts joined, and nothing is empty. UserError for what is neither.
+    """
+    if isinstance(message, str) or message is None:
+        return message or ""
+    turns = _turns(message)
+    content = turns[-1].get("content") if turns else ""
+    if isinstance(content, str) or content is None:
+        return content or ""
+    return "".join(str(part.get("text", "")) for part in _turns(content) if part.get("type", "text") == "text")
+
+
+def _turns(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The messages of a conversation or the parts of a message; UserError for anything else."""
+    if not isinstance(value, list | tuple) or not all(isinstance(one, Mapping) for one in value):
+        raise UserError(
+            f"{_brief(value)} is neither a text nor a conversation; give a text, or a list of messages such as"
+            " {'role': 'user', 'content': 'Add up.'}"
+        )
+    return value
+
+
+def _brief(value: Any) -> str:
+    """A value as a message may show it: short, on one line."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def prompt_text(prompt: str | Sequence[Mapping[str, Any]]) -> str:
+    """A prompt as one text: a conversation in JSON, so that two of them are one prompt only when they are equal.
+
+    Of what JSON cannot say, such as a picture, only the kind is told: it is another object in each row of a group.
+    UserError for what is neither a text nor a conversation.
+    """
+    if isinstance(prompt, str):
+        return prompt
+    return json.dumps(_turns(prompt), ensure_ascii=False, sort_keys=True, default=_told)
+
+
+def _told(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else f"<{type(value).__name__}>"

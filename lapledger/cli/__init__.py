@@ -1,0 +1,1 @@
+"""The command line's frame: the entry point, and options that several commands share."""

@@ -1,0 +1,98 @@
+"""`lap export bundle` and `lap export check`: what another laboratory verifies and replays without a ledger."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lapledger.cli.export_options import FILE, asked_of, question_options
+from lapledger.ledger.errors import LapError
+from lapledger.render.output import json_option, print_json, progress, say
+from lapledger.settings import read_settings
+from lapledger.workflows.session import asking
+
+if TYPE_CHECKING:
+    from lapledger.consumers.exports.bundle_facts import LeftOut
+    from lapledger.consumers.exports.judged_export import Asked, Gathered
+    from lapledger.ledger.questions.queries import Questions
+
+
+@click.command()
+@FILE
+@question_options
+def bundle(path: Path, **flags: Any) -> None:
+    """Write facts, fits, verdicts, criteria and the chain, with what verifies and replays them, as one file.
+
+    The bundle answers the criterion asked, every criterion that the ledger holds and the campaign's named replays.
+    Python runs it, with pyarrow and numpy and without a ledger. Its digest and `lap verify --head` are what to write
+    down elsewhere.
+
+    \b
+    Example:
+      lap export bundle campaign.zip --criterion top-30
+      python campaign.zip
+      python campaign.zip --tau 50 --json
+    """
+    from lapledger.consumers.exports.bundle import write_bundle
+    from lapledger.consumers.exports.judged_export import gather
+
+    asked = asked_of(flags)
+    with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
+        answer, (answers, left) = gather(questions, asked), _declared(questions, asked)
+        with progress("bundling frames", 0) as bar:
+
+            def told(done: int, total: int) -> None:
+                bar.update(bar.task_ids[0], completed=done, total=total)
+
+            done = write_bundle(path, questions, [answer, *answers], told, left_out=left)
+        found = {"cut": str(questions.cut), "path": path.name, **asdict(done)}
+    if flags["as_json"]:
+        print_json(found)
+    else:
+        click.echo(f"bundle {done.digest}")
+        click.echo(f"cut {found['cut']}")
+    replays = f" and {done.replays} named replays" if done.replays else ""
+    say(f"{path}: {done.tables} tables{replays}, {done.frames} frames with {done.events} events, {done.bytes} bytes")
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--head", default=None, metavar="HEAD", help="A head that you kept: `lap verify --head` printed it.")
+@json_option
+def check(path: Path, head: str | None, as_json: bool) -> None:
+    """Prove a bundle and replay its tables with the code of this release, not with what came in the bundle.
+
+    Exit code 1 when anything differs, 3 when all holds but a table could not be replayed.
+
+    \b
+    Example:
+      lap export check campaign.zip --head "$(cat head.txt)"
+    """
+    from lapledger.consumers.exports.replayer.cli import main
+
+    words = [*(["--head", head] if head else []), *(["--json"] if as_json else [])]
+    code = main(words, str(path))
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _declared(questions: "Questions", asked: "Asked") -> "tuple[list[Gathered], list[LeftOut]]":
+    """The answers to every criterion in the ledger but the one asked; told which one cannot be answered, and why."""
+    from lapledger.consumers.exports.bundle_facts import LeftOut
+    from lapledger.consumers.exports.judged_export import Asked, gather
+    from lapledger.replay.criteria import Criterion
+    from lapledger.replay.errors import ReplayError
+
+    seen, answers, left = {asked.criterion.hash}, [], []
+    for row in questions.rows("SELECT * FROM criterion ORDER BY name, criterion_hash"):
+        try:
+            criterion = Criterion.from_mapping(json.loads(row["canonical"]))
+            if criterion.hash not in seen:
+                seen.add(criterion.hash)
+                answers.append(gather(questions, Asked(row["name"], criterion, asked.campaign, asked.source)))
+        except (LapError, ReplayError) as why:
+            say(f"criterion {row['name']} is left out: {why}")
+            left.append(LeftOut(row["criterion_hash"], row["canonical"], str(why)))
+    return answers, left

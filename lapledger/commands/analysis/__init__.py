@@ -1,0 +1,1 @@
+"""Commands that evaluate stored results; nothing is executed."""

@@ -1,0 +1,83 @@
+"""`lap compare`: two makers, or two sets of training runs, on the same problems, from stored results alone."""
+
+from typing import Any
+
+import click
+
+from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.engine_options import How, engine_options
+from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json
+from lapledger.settings import read_settings
+from lapledger.workflows.session import asking
+from lapledger.workflows.tiers import HOW, tiers
+
+TAUS = ("100", "50", "30", "10")
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@criterion_options
+@click.option("--tau", "taus", multiple=True, metavar="PERCENT", help="p_tau; repeat.  [default: 100, 50, 30, 10]")
+@click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
+@click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="Difficulty tiers.  [default: auto]")
+@click.option("--b-campaign", default=None, metavar="ID", help="Campaign of B, where it is not that of A.")
+@click.option("--again", default=None, metavar="ID", help="Campaign that ran the same code again, for the A/A figure.")
+@from_option
+@click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap.  [default: 0]")
+@click.option("--resamples", default=10_000, type=click.IntRange(100), help="[default: 10000]")
+@click.option(
+    "--adjust", default="holm", type=click.Choice(["holm", "fdr_bh"]), help="p over all comparisons.  [default: holm]"
+)
+@engine_options
+@campaign_option
+@ledger_option
+@at_option
+@json_option
+def command(
+    a: str,
+    b: str,
+    word: str | None,
+    taus: tuple[str, ...],
+    k: int,
+    told_by: str,
+    b_campaign: str | None,
+    again: str | None,
+    source: str | None,
+    seed: int,
+    resamples: int,
+    adjust: str,
+    campaign: str | None,
+    ledger: str | None,
+    at: str | None,
+    as_json: bool,
+    how: How,
+    **flags: Any,
+) -> None:
+    """Compare A with B: paired differences, relative gains, win rates, tiers, best of N, and what noise alone does.
+
+    A and B are makers, patterns that name training runs (`rlvr-*`, `rlvr-{seed}`), or declared runs
+    (`reward=collapsed-binary`). The uncertainty over problems and that over training runs stand in two columns.
+    Programs of two campaigns are compared only through a stored calibration that --calibration names.
+
+    \b
+    Example:
+      lap compare qwen-rlvr qwen-top30 --tau 50 --tau 30
+      lap compare 'top30-*' 'rlvr-*' --json
+      lap compare model-x model-x --campaign main --b-campaign recheck --calibration affine
+    """
+    from lapledger.render.comparison_tables import as_json as plain
+    from lapledger.render.comparison_tables import show
+    from lapledger.workflows.compare import Asked, compare, same_code
+    from lapledger.workflows.comparison_arms import find_sides
+
+    _, criterion = read_criterion(word, flags)
+    asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
+    with asking(read_settings(ledger=ledger).location, at) as questions:
+        sides = find_sides(questions, (a, b), (campaign, b_campaign), criterion, source=source, how=how)
+        of_problem, followed = tiers(questions, sides.a.judged.measured, told_by)
+        found = compare(sides, asked, of_problem, same_code(questions, sides, again))
+        if as_json:
+            print_json(plain(sides, asked, found, followed))
+        else:
+            show(sides, asked, found, followed)

@@ -1,0 +1,196 @@
+"""`lap curve`: p_tau of every checkpoint of a training run, absolute and relative to the first, by tier."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lapledger.cli.axes import percents
+from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.engine_options import How
+from lapledger.cli.study_options import Measured, Study, about, seed_option, small_print, study_options, tau_option
+from lapledger.ledger.errors import UserError
+from lapledger.render.intervals import at_most, of_percents
+from lapledger.render.output import print_json, print_table, progress, tell
+from lapledger.render.pictures import flat, save
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.studies.warnings import Places
+from lapledger.workflows.malloc import keep_freed_memory
+from lapledger.workflows.tiers import HOW, tiers
+
+if TYPE_CHECKING:
+    from lapledger.ledger.questions.queries import Questions
+    from lapledger.replay.studies.curves import CurvePoint
+    from lapledger.replay.studies.models import Checkpoint
+
+COLUMNS = (
+    "run",
+    "step",
+    "tier",
+    "tau, %",
+    "problems",
+    "programs",
+    "undecided",
+    "p_tau, %",
+    "95% interval",
+    "at most, %",
+    "gain on the first, %",
+    "95% of gain",
+    "gain if undecided, %",
+)
+ROLLOUTS = """
+SELECT DISTINCT p.program_id, g.training_id, r.policy
+FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USING (group_id) WHERE r.policy IS NOT NULL
+"""
+
+
+@click.command()
+@criterion_options
+@click.option("--checkpoint", "pattern", default=None, metavar="PATTERN", help="Makers by name, as in qwen-{step}.")
+@click.option(
+    "--training", default=None, metavar="ID", help="A stored training run.  [default: all, without --checkpoint]"
+)
+@tau_option("100,50,30,10")
+@click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="[default: auto]")
+@seed_option
+@study_options(calibrated=True)
+def command(study: Study, word: str | None, pattern: str | None, training: str | None, **rest: Any) -> None:
+    """Draw the learning curve of a training run: every checkpoint, from p_100 to p_10, by difficulty tier.
+
+    Checkpoints are makers whose name carries the step, which may end in k for thousands; or, where the samples of a
+    training run are stored as rollouts, the policy that sampled them. Tiers are what the problems came with, else
+    terciles of the median token count of the correct references.
+
+    \b
+    Example:
+      lap curve --checkpoint "qwen-top30-{step}"
+      lap curve --checkpoint "*-{step}" --tau 100:10:-10 --out curve.csv --out curve.png
+    """
+    keep_freed_memory()
+    told_by, seed = rest.pop("told_by"), rest.pop("seed")
+    if pattern and training:
+        raise UserError("lap curve: --checkpoint goes by names and --training by stored events; give one of them")
+    taus = [str(tau) for tau in percents(rest.pop("tau"))]
+    name, criterion = read_criterion(word, rest)
+    with study.asking() as questions:
+        found = study.measured(questions, criterion)
+        found, steps = _checkpoints(questions, found, pattern, training)
+        of_problem, followed = tiers(questions, found.problems, told_by)
+    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, how=study.how)
+    if study.paths:
+        _save(study.paths, found, (name, criterion), points, followed)
+    warnings = found.warnings({name: criterion}, {step.maker for step in steps}, Places(taus))
+    if study.as_json:
+        told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
+        print_json({**about(found, name, criterion), **told})
+        return
+    print_table(COLUMNS, [_words(point) for point in points], title=found.title, cut=found.cut)
+    click.echo(f"{name}: criterion {criterion.hash[:12]}; {followed}; seed {seed}")
+    tell(warnings)
+
+
+def _checkpoints(
+    questions: "Questions", found: Measured, pattern: str | None, training: str | None
+) -> "tuple[Measured, list[Checkpoint]]":
+    """The checkpoints, and the measurements with each rollout's policy as its maker where events say them."""
+    from lapledger.replay.studies.models import Checkpoint, checkpoints
+
+    if pattern:
+        return found, checkpoints(found.makers, pattern)
+    members = {program for m in found.problems for program in m.programs}
+    rows = [row for row in questions.rows(ROLLOUTS) if row["program_id"] in members]
+    known = sorted({row["training_id"] for row in rows})
+    if not known and training is not None:
+        raise UserError(
+            f"--training {training}: no such run in this campaign, which holds no rollouts; follow makers by name with"
+            f" --checkpoint, among {', '.join(found.makers)}"
+        )
+    if not known:
+        raise UserError(
+            'lap curve: no rollouts of a training run are stored; give --checkpoint "NAME-{step}"'
+            " (rollouts of an unknown step are at no checkpoint)"
+        )
+    if training is not None and training not in known:
+        raise UserError(f"--training {training}: no such run in this campaign; choose one of {', '.join(known)}")
+    wanted = [row for row in rows if training in (None, row["training_id"])]
+    steps = sorted({(row["training_id"], row["policy"]) for row in wanted})
+    made = {row["program_id"]: f"{row['training_id']}@{row['policy']}" for row in wanted}
+    relabelled = [
+        replace(m, makers=tuple(made.get(p, by) for p, by in zip(m.programs, m.makers, strict=True)))
+        for m in found.problems
+    ]
+    return replace(found, problems=relabelled), [Checkpoint(run, step, f"{run}@{step}") for run, step in steps]
+
+
+def _points(
+    found: Measured,
+    criterion: Criterion,
+    steps: "Sequence[Checkpoint]",
+    *,
+    taus: Sequence[str],
+    of_problem: dict[str, str],
+    seed: int,
+    how: How,
+) -> "list[CurvePoint]":
+    import numpy as np
+
+    from lapledger.cli.study_engine import Each
+    from lapledger.replay.studies.curves import learning_curve
+
+    with progress("curve", len(found.problems)) as bar:
+
+        def heard(done: int) -> None:
+            bar.advance(bar.task_ids[0], done)
+
+        return learning_curve(
+            found.problems,
+            criterion,
+            steps,
+            taus=taus,
+            tiers=of_problem,
+            rng=lambda: np.random.default_rng(seed),
+            progress=heard,
+            each=Each(how),
+        )
+
+
+def _rows(points: "Sequence[CurvePoint]") -> list[dict[str, Any]]:
+    """One row a point, its intervals and bounds in two places each."""
+    ends = {
+        "interval": ("low", "high"),
+        "relative_interval": ("relative_low", "relative_high"),
+        "relative_bounds": ("relative_at_least", "relative_at_most"),
+    }
+    return [flat(asdict(point), **ends) for point in points]
+
+
+def _words(point: "CurvePoint") -> tuple[object, ...]:
+    bounds = point.relative_bounds
+    return (
+        point.run,
+        point.step,
+        point.tier,
+        point.tau,
+        point.problems,
+        point.programs,
+        point.undecided,
+        "-" if math.isnan(point.p_tau) else point.p_tau,
+        of_percents(point.interval, point.method),
+        at_most(point.p_tau, point.at_most),
+        "-" if math.isnan(point.relative) else point.relative,
+        of_percents(point.relative_interval),
+        of_percents(bounds if bounds and bounds[0] < bounds[1] else None),
+    )
+
+
+def _save(
+    paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], points: "Sequence[CurvePoint]", followed: str
+) -> None:
+    from lapledger.replay.plots.learning import learning_plot
+
+    footer = small_print(found, [named], f"{followed}; bands: 95% over problems; hollow: some programs are undecided")
+    about = {"campaign": found.campaign, "criterion": named[1].hash, "cut": found.cut}
+    save(paths, _rows(points), lambda kind: learning_plot(points, found.title, footer, kind=kind), about)

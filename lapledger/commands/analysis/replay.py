@@ -1,0 +1,148 @@
+"""`lap replay`: ask stored results a question, under one criterion or two, without running anything."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lapledger.cli.criterion_options import criterion_options, read_criterion, refuse_source
+from lapledger.cli.engine_options import engine_options
+from lapledger.ledger.atomic_write import write_whole
+from lapledger.ledger.errors import UserError
+from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say
+from lapledger.render.replay_table import as_json as told
+from lapledger.render.replay_table import show, show_flips
+from lapledger.replay.criteria import Criterion
+from lapledger.replay.explanations.flips import Change, turned
+from lapledger.replay.loading import Snapshot, load
+from lapledger.replay.measurements import CLOCKS
+from lapledger.settings import read_settings
+from lapledger.workflows.judge import Answer, Asking, ask
+from lapledger.workflows.malloc import keep_freed_memory
+from lapledger.workflows.named_replays import Asked, Naming, list_replays, naming_options, preview, settle
+from lapledger.workflows.session import asking
+
+
+@click.command()
+@criterion_options
+@click.option(
+    "--tau",
+    "taus",
+    multiple=True,
+    metavar="PERCENT",
+    help="p_tau; repeat for several rows.  [default: the criterion's]",
+)
+@click.option(
+    "--against",
+    default=None,
+    metavar="NAME|FILE",
+    help="A second criterion: count the verdicts that flip. With --name: an earlier replay.  [default: the latest]",
+)
+@click.option("--flips", "name_flips", is_flag=True, help="Name every program whose verdict flips.")
+@click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
+@from_option
+@click.option("--plot", default=None, metavar="FILE", type=click.Path(), help="Draw pass@1 against tau (.png or .svg).")
+@naming_options
+@engine_options
+@campaign_option
+@ledger_option
+@at_option
+@json_option
+def command(
+    word: str | None,
+    taus: tuple[str, ...],
+    against: str | None,
+    campaign: str | None,
+    ledger: str | None,
+    at: str | None,
+    as_json: bool,
+    **rest: Any,
+) -> None:
+    """Say which programs are correct and among the fastest tau percent, from stored results alone.
+
+    With --name the answer is stored as an event, with its reason and the verdicts that it flips: see `lap diff`.
+
+    \b
+    Example:
+      lap replay --tau 100 --tau 50 --tau 30
+      lap replay --criterion top-30 --against per-test-top-30 --flips
+      lap replay --plot curve.png
+      lap replay --criterion top-30 --name strict --reason "the paper's default" --store
+    """
+    keep_freed_memory()
+    place = read_settings(ledger=ledger).location
+    if rest["listing"] and (given := [flag for flag, value in _beside(rest, word, taus, against) if value is not None]):
+        raise UserError(f"--list shows what is stored and asks nothing; leave {', '.join(given)} out")
+    naming = Naming.of(rest.pop("name"), rest.pop("reason"), rest.pop("store"), against=against, taus=len(taus))
+    if rest.pop("listing"):
+        list_replays(place, at, as_json=as_json)
+        return
+    name_flips, plot = rest.pop("name_flips"), rest.pop("plot")
+    how = Asking(k=rest.pop("k"), source=rest.pop("source"), how=rest.pop("how"))
+    criteria = _criteria(word, taus, rest)
+    if against is not None and naming is None:
+        criteria.append(read_criterion(against, {}))
+    _check(criteria, source=how.source, alone=name_flips and naming is None)
+    clocks = CLOCKS if naming else frozenset(criterion.clock for _, criterion in criteria)  # flips may ask any other
+    with asking(place, at) as questions:
+        snapshot = load(questions, campaign, clocks=clocks)
+        answers = [ask(questions, snapshot, *one, asking=how) for one in criteria]
+        if plot:
+            draw(answers[0], Path(plot), snapshot)
+        flipped = _flips(answers)
+        asked = naming and Asked(naming, snapshot, answers[0], preview(questions, snapshot, answers[0], naming))
+    if not as_json:
+        show(answers, snapshot)
+        for found in flipped:
+            show_flips(*found, name_flips=name_flips)
+    replay = asked and settle(place, asked, quiet=as_json, name_flips=name_flips)
+    if as_json:
+        print_json({**told(answers, snapshot, flipped), **({"replay": replay} if replay else {})})
+
+
+def _check(criteria: Sequence[tuple[str, Criterion]], *, source: str | None, alone: bool) -> None:
+    """Nothing; UserError for a flag that the questions leave nothing to do; `alone`: --flips are between them only."""
+    if alone and len(criteria) < 2:
+        raise UserError("--flips names what flips between two questions; add --against, a second --tau, or --name")
+    refuse_source(source, [criterion for _, criterion in criteria])
+
+
+def _beside(
+    rest: Mapping[str, Any], word: str | None, taus: Sequence[str], against: str | None
+) -> list[tuple[str, object]]:
+    """The flags of a question with their values, None where they are not given."""
+    flags = (("--name", rest["name"]), ("--reason", rest["reason"]), ("--store/--preview", rest["store"]))
+    asked = (("--criterion", word), ("--tau", taus or None), ("--against", against), ("--plot", rest["plot"]))
+    return [*flags, *asked, ("--flips", rest["name_flips"] or None), ("--from", rest["source"])]
+
+
+def _criteria(word: str | None, taus: Sequence[str], flags: dict[str, Any]) -> list[tuple[str, Criterion]]:
+    name, criterion = read_criterion(word, flags)
+    prefix = "" if criterion == Criterion() else f"{name} "
+    return [(f"{prefix}p_{tau}", replace(criterion, tau=tau)) for tau in taus] or [(name, criterion)]
+
+
+def _flips(answers: Sequence[Answer]) -> list[tuple[str, str, list[Change]]]:
+    """Flips between each two criteria that follow each other: (before, after, flips)."""
+    return [
+        (a.name, b.name, [change for found in turned(a.judgement, b.judgement, timed=False) for change in found])
+        for a, b in pairwise(answers)
+    ]
+
+
+def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
+    """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
+    from lapledger.replay.plots import curve_plot
+    from lapledger.replay.studies.curves import tau_curve
+
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg"):
+        raise UserError(f"--plot {path}: the ending says the format; use .png or .svg")
+    curves = tau_curve(answer.measured, answer.criterion, [*range(5, 101, 5)])
+    title = f"campaign {snapshot.name}: {len(snapshot.problems)} problems"
+    data = curve_plot(curves, title, f"criterion {answer.criterion.hash[:12]}, cut {snapshot.cut}", fmt=kind)  # type: ignore[arg-type]
+    write_whole(path, data)
+    say(f"picture written to {path}")

@@ -1,0 +1,128 @@
+"""`lap verify`: prove the ledger's bytes and compute every reward again; or just the word that its head is."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from lapledger.ledger.errors import LapError, UserError
+from lapledger.ledger.proof import Proof, Written, verify, written_now
+from lapledger.ledger.store.location import Place
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.streams.base import Stream
+from lapledger.render.output import json_option, ledger_option, print_json, progress, say
+from lapledger.settings import read_settings
+from lapledger.workflows.malloc import keep_freed_memory
+from lapledger.workflows.session import asking
+
+
+@click.command()
+@click.option("--head", "show", is_flag=True, help="Only print the head of now, one word to write down elsewhere.")
+@click.option(
+    "--against", default=None, metavar="HEAD", help="A head that was written down: was anything before it changed?"
+)
+@ledger_option
+@json_option
+def command(show: bool, against: str | None, ledger: str | None, as_json: bool) -> None:
+    """Prove what was admitted and compute every reward again. Exit code 1 when anything is wrong.
+
+    Write the word of `lap verify --head` down elsewhere: given back later with --against, it proves that nothing up to
+    it was changed or cut off, however much was admitted, sealed, compacted and collected since.
+
+    \b
+    Example:
+      lap verify --head > head.txt
+      lap verify --against "$(cat head.txt)"
+    """
+    place = read_settings(ledger=ledger).location
+    if show and against is not None:
+        raise UserError("--head prints the head of now and --against checks an older one: give one of them")
+    if show:
+        print_head(place, as_json=as_json)
+        return
+    written = None if against is None else Written.parse(against)
+    prove(place, written, as_json=as_json, with_rewards=True)
+
+
+def print_head(place: Place, *, as_json: bool) -> None:
+    """Prints the head of now; nothing is proven."""
+    with closing(open_ledger(place)) as ledger:
+        written = written_now(ledger)
+    if as_json:
+        print_json({"word": str(written), "head": written.head, "cut": str(written.cut)})
+    else:
+        click.echo(str(written))
+
+
+def prove(place: Place, written: Written | None, *, as_json: bool, with_rewards: bool) -> None:
+    """Prints what was proven; exits with 1 when a problem was found."""
+    proof = _proof(place, written)
+    rewards = 0
+    if with_rewards and not proof.problems:
+        rewards, wrong, told = _rewards(place, proof.cut)
+        proof = replace(proof, problems=tuple(wrong), notes=(*proof.notes, *told))
+    elif with_rewards:
+        say("rewards were not computed again: mend the ledger first")
+    _print(proof, rewards, as_json=as_json)
+    if proof.problems:
+        raise click.exceptions.Exit(1)
+
+
+def _proof(place: Place, written: Written | None) -> Proof:
+    keep_freed_memory()
+    with closing(open_ledger(place)) as ledger, _stream_of(ledger) as (stream, note), progress("proving", 1) as bar:
+        task = bar.task_ids[0]
+        proof = verify(
+            ledger,
+            lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+            written=written,
+            stream=stream,
+        )
+    return replace(proof, notes=(*proof.notes, *note))
+
+
+@contextmanager
+def _stream_of(ledger: Ledger) -> Iterator[tuple[Stream | None, tuple[str, ...]]]:
+    """The stream that the ledger reads, or none and a note: a copy of a ledger may lie where its stream is not."""
+    try:
+        stream = ledger.stream()
+    except LapError as error:
+        yield None, (f"the ledger was not compared with its stream: {error}",)
+        return
+    try:
+        yield stream, ()
+    finally:
+        stream.close()
+
+
+def _rewards(place: Place, cut: str) -> tuple[int, list[str], list[str]]:
+    """Rewards computed again, and problems and notes of these and of the named replays, asked again."""
+    from lapledger.consumers.derive.named_replay_reader import verify_replays
+    from lapledger.consumers.derive.reward_audit import verify_rewards
+    from lapledger.workflows.judge import weigh
+
+    with asking(place, cut) as questions:
+        total = questions.rows("SELECT count(*) AS n FROM reward")[0]["n"]
+        with progress("rewards", total) as bar:
+            count, wrong, told = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
+        _, denied, noted = verify_replays(questions.ledger, questions, weigh)
+    return count, [*wrong, *denied], [*told, *noted]
+
+
+def _print(proof: Proof, rewards: int, *, as_json: bool) -> None:
+    counts = {"frames": proof.frames, "events": proof.events, "segments": proof.segments, "blobs": proof.blobs}
+    figures: dict[str, Any] = {**counts, "rewards": rewards}
+    if as_json:
+        seen = {"cut": proof.cut, "head": proof.head, **figures}
+        print_json({**seen, "problems": list(proof.problems), "notes": list(proof.notes)})
+        return
+    for problem in proof.problems:
+        click.echo(problem)
+    for note in proof.notes:
+        say(f"note: {note}")
+    counted = ", ".join(f"{count} {name}" for name, count in figures.items())
+    click.echo(f"{'FAILED' if proof.problems else 'proven'}: {counted}")
+    click.echo(f"head {proof.head}")
+    click.echo(f"cut {proof.cut}")

@@ -1,0 +1,1 @@
+"""Commands that bring problems and results in, and take results out."""

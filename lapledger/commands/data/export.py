@@ -1,0 +1,196 @@
+"""`lap export`: the ledger's answers in others' shapes, and a bundle that another laboratory verifies and replays."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lapledger.cli.export_bundle import bundle, check
+from lapledger.cli.export_options import FILE, FOLDER, asked_of, question_options
+from lapledger.ledger.atomic_write import write_whole
+from lapledger.ledger.errors import UserError
+from lapledger.render.output import print_json, progress, say
+from lapledger.settings import read_settings
+from lapledger.workflows.session import asking
+
+if TYPE_CHECKING:
+    from lapledger.consumers.exports.folders import Writer
+    from lapledger.consumers.exports.judged_export import Gathered, Sample
+    from lapledger.ledger.questions.queries import Questions
+
+maker_option = click.option(
+    "--maker", default=None, metavar="NAME", help="Whose programs.  [default: the only one that is not human]"
+)
+
+
+@click.group()
+def command() -> None:
+    """Write one campaign's answers in the shape of another tool, or as a bundle that needs no ledger.
+
+    \b
+    Example:
+      lap export datasets out --criterion top-30
+      lap export bundle campaign.zip --criterion top-30
+      python campaign.zip --head "$(cat head.txt)"
+    """
+
+
+@command.command()
+@FOLDER
+@question_options
+def datasets(path: Path, **flags: Any) -> None:
+    """Write a folder that Hugging Face `datasets` loads, one Parquet file a table.
+
+    \b
+    Example:
+      lap export datasets out --criterion top-30
+      python -c 'import datasets; print(datasets.load_dataset("out", "verdicts"))'
+    """
+    from lapledger.consumers.exports.datasets import dataset_files
+
+    _folder(path, dataset_files, flags)
+
+
+@command.command()
+@FOLDER
+@question_options
+def csv(path: Path, **flags: Any) -> None:
+    """Write a folder of CSV files, one a table.
+
+    \b
+    Example:
+      lap export csv out --criterion top-30
+    """
+    from lapledger.consumers.exports.csvs import csv_files
+
+    _folder(path, csv_files, flags)
+
+
+@command.command()
+@FILE
+@maker_option
+@question_options
+def evalplus(path: Path, maker: str | None, **flags: Any) -> None:
+    """Write EvalPlus's result file of one model; what is undecided is null.
+
+    \b
+    Example:
+      lap export evalplus model_eval_results.json --maker model
+    """
+    from lapledger.consumers.exports.evalplus import evalplus as shape
+
+    with _gathered(flags) as (questions, gathered):
+        _, by_problem = _samples(gathered, questions, maker)
+        _write(path, shape(gathered, by_problem), gathered, flags)
+
+
+@command.command()
+@FILE
+@maker_option
+@question_options
+def livecodebench(path: Path, maker: str | None, **flags: Any) -> None:
+    """Write LiveCodeBench's `*_eval_all.json` of one model; what is undecided is null.
+
+    \b
+    Example:
+      lap export livecodebench model_eval_all.json --maker model
+    """
+    from lapledger.consumers.exports.livecodebench import contests
+    from lapledger.consumers.exports.livecodebench import livecodebench as shape
+
+    with _gathered(flags) as (questions, gathered):
+        _, by_problem = _samples(gathered, questions, maker)
+        statements, told = _statements(gathered, questions), contests(questions, gathered.snapshot.name)
+        _write(path, shape(gathered, by_problem, statements=statements, told=told), gathered, flags)
+
+
+@command.command()
+@FILE
+@maker_option
+@question_options
+def inspect(path: Path, maker: str | None, **flags: Any) -> None:
+    """Write an Inspect log of one model in its JSON form; an undecided program has no score.
+
+    \b
+    Example:
+      lap export inspect logs/model.json --maker model
+      inspect view --log-dir logs
+    """
+    from lapledger.consumers.exports.inspect import accuracies, inspect_log
+
+    with _gathered(flags) as (questions, gathered):
+        who, by_problem = _samples(gathered, questions, maker)
+        statements = _statements(gathered, questions)
+        log = inspect_log(gathered, by_problem, maker=who, statements=statements, accuracy=accuracies(by_problem))
+        _write(path, log, gathered, flags)
+
+
+command.add_command(bundle)
+command.add_command(check)
+
+
+@contextmanager
+def _gathered(flags: Mapping[str, Any]) -> "Iterator[tuple[Questions, Gathered]]":
+    from lapledger.consumers.exports.judged_export import gather
+
+    asked = asked_of(flags)
+    with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
+        yield questions, gather(questions, asked)
+
+
+def _samples(
+    gathered: "Gathered", questions: "Questions", maker: str | None
+) -> "tuple[str, Sequence[tuple[str, list[Sample]]]]":
+    from lapledger.consumers.exports.judged_export import one_maker, samples
+
+    who = one_maker(gathered, maker)
+    with progress("reading sources", len(gathered.measured)) as bar:
+        found = []
+        for one in samples(gathered, questions, who):
+            found.append(one)
+            bar.update(bar.task_ids[0], advance=1)
+    return who, found
+
+
+def _statements(gathered: "Gathered", questions: "Questions") -> dict[str, str]:
+    """The text of each problem that has one."""
+    from lapledger.consumers.exports.judged_export import source_of
+
+    wanted = {m.problem for m in gathered.measured}
+    blobs = {name: row["statement_blob"] for name, row in gathered.problems.items() if name in wanted}
+    return {name: source_of(questions, blob) or "" for name, blob in blobs.items()}
+
+
+def _folder(
+    path: Path, shape: "Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Writer]]", flags: Mapping[str, Any]
+) -> None:
+    from lapledger.consumers.exports.folders import write_folder
+    from lapledger.consumers.exports.tables import tables
+
+    if path.exists():
+        raise UserError(f"{path} exists; name a folder that does not, or remove this one first")
+    with _gathered(flags) as (questions, gathered):
+        found = tables(gathered, questions)
+        files = shape(found, gathered.about())
+        with progress("writing", len(files)) as bar:
+            write_folder(path, files, lambda: bar.update(bar.task_ids[0], advance=1))
+        _told(path, gathered, {"rows": {name: len(table) for name, table in found.items()}}, flags)
+
+
+def _write(path: Path, content: Any, gathered: "Gathered", flags: Mapping[str, Any]) -> None:
+    write_whole(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    _told(path, gathered, {}, flags)
+
+
+def _told(path: Path, gathered: "Gathered", more: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
+    """What was written, with the cut on stdout; how much of it is undecided."""
+    if flags["as_json"]:
+        print_json({**gathered.about(), "path": path.name, "undecided": gathered.undecided, **more})
+    else:
+        click.echo(f"cut {gathered.snapshot.cut}")
+    say(f"{path}: campaign {gathered.snapshot.name} under {gathered.asked.name}")
+    if gathered.undecided:
+        say(f"warning: {gathered.undecided} programs are undecided; they are neither passed nor failed in the file")

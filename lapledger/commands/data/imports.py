@@ -1,0 +1,183 @@
+"""`lap import`: result files of other tools become campaigns, with their provenance and what they leave unknown."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lapledger.commands.data.corpus import import_ as import_packages
+from lapledger.render.output import json_option, ledger_option, plain, print_json, print_table, say
+from lapledger.settings import read_settings
+from lapledger.workflows.session import writing
+
+if TYPE_CHECKING:
+    from lapledger.workflows.import_results import Done, Said
+
+Decorated = Callable[..., Any]
+files_argument = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+campaign_option = click.option(
+    "--campaign", default=None, metavar="ID", help="Name of the campaign, for one file.  [default: after the file]"
+)
+model_option = click.option(
+    "--model", default=None, metavar="NAME", help="Maker of the samples.  [default: what the file's name says]"
+)
+_PROVENANCE = (
+    click.option("--source", default="", metavar="TEXT", help="Where the files were found: repository and commit."),
+    click.option("--license", "license_", default="", metavar="TEXT", help="Their licence, where you know it."),
+)
+
+
+def shared(*own: Decorated) -> Callable[[Decorated], Decorated]:
+    """The arguments and options of an import, with a format's own ones before them."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for option in reversed((files_argument, *own, *_PROVENANCE, ledger_option, json_option)):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@click.group()
+def command() -> None:
+    """Turn result files of other tools into campaigns, with their provenance.
+
+    What a file does not say stays unknown. The same file twice adds nothing.
+
+    \b
+    Example:
+      lap import mercury gpt-4-1106-preview_eval.json
+      lap import livecodebench --model o1-mini first_eval_all.json second_eval_all.json
+    """
+
+
+@command.command()
+@shared(campaign_option, model_option)
+def mercury(**asked: Any) -> None:
+    """Import Mercury's grading sessions (`MODEL_eval.json`), each with its own human reference times.
+
+    \b
+    Example:
+      lap import mercury gpt-4-1106-preview_eval.json --source "Elfsong/Mercury a1e97209"
+    """
+    _import("mercury", **asked)
+
+
+@command.command()
+@shared(campaign_option, model_option)
+def livecodebench(**asked: Any) -> None:
+    """Import LiveCodeBench's graded generations (`*_eval_all.json`); two gradings of one model share its programs.
+
+    \b
+    Example:
+      lap import livecodebench --model o1-mini graded-on-15.json graded-on-17.json
+    """
+    _import("livecodebench", **asked)
+
+
+@command.command()
+@shared(campaign_option, model_option)
+def evalperf(**asked: Any) -> None:
+    """Import EvalPerf's results (`*_evalperf_results.json`): verdicts, and processor instructions instead of time.
+
+    \b
+    Example:
+      lap import evalperf --model qwen qwen_evalperf_results.json
+    """
+    _import("evalperf", **asked)
+
+
+@command.command()
+@shared(campaign_option)
+def pyperf(**asked: Any) -> None:
+    """Import pyperf's benchmark files: every value, each benchmark its own reference.
+
+    \b
+    Example:
+      lap import pyperf linux.json windows.json
+    """
+    _import("pyperf", model=None, **asked)
+
+
+command.add_command(import_packages, "icpc")
+
+
+@command.command("code-contests")
+@shared()
+def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, license_: str, as_json: bool) -> None:
+    """Import problems, tests and Python 3 programs of Code Contests (Parquet or JSON Lines), to be run here.
+
+    \b
+    Example:
+      lap import code-contests test-00000.parquet --license "CC BY 4.0"
+    """
+    from lapledger.workflows.import_results import import_problems
+
+    said = _said(source, license_)
+    with writing(read_settings(ledger=ledger).location, "lap import code-contests") as open_:
+        done = [import_problems(open_, Path(name), said) for name in files]
+        cut = str(open_.ledger.cut())
+    _tell(done, cut, as_json=as_json)
+
+
+def _import(
+    form: str,
+    *,
+    files: Sequence[str],
+    model: str | None,
+    campaign: str | None,
+    source: str,
+    license_: str,
+    ledger: str | None,
+    as_json: bool,
+) -> None:
+    from lapledger.workflows.import_results import import_results, read_all
+
+    said = _said(source, license_, campaign=campaign, model=model and plain(model))
+    location = read_settings(ledger=ledger).location
+    read = import_module(f"lapledger.producers.importers.{form}").read
+    results = read_all(read, [Path(name) for name in files], said)
+    with writing(location, f"lap import {form}") as open_:
+        done = [import_results(open_, one, said) for one in results]
+        cut = str(open_.ledger.cut())
+    _tell(done, cut, as_json=as_json)
+
+
+def _said(source: str, license_: str, *, campaign: str | None = None, model: str | None = None) -> "Said":
+    from lapledger.producers.importers.events import Provenance
+    from lapledger.workflows.import_results import Said
+
+    return Said(
+        campaign=campaign, model=model, provenance=Provenance(original_id=plain(source), license=plain(license_))
+    )
+
+
+_COUNTS = ("problems", "programs", "executions", "timings")
+
+
+def _tell(done: Sequence["Done"], cut: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"cut": cut, "imported": [asdict(one) for one in done]})
+        return
+    for one in done:
+        if one.held:
+            say(f"{plain(one.file)} was imported before, as {one.campaign or 'problems'}: nothing is added")
+        if one.left_out:
+            say(f"{plain(one.file)}: {len(one.left_out)} left out, first {plain(one.left_out[0])}")
+    rows = [
+        (one.file, one.campaign, *(getattr(one, name) for name in _COUNTS), len(one.left_out), len(one.unknown))
+        for one in done
+    ]
+    columns = ("file", "campaign", "problems", "new programs", "new executions", "new timings", "left out", "unknown")
+    print_table(columns, rows)
+    figures = list(dict.fromkeys(name for one in done for name in one.figures))
+    values = [(one.file, *(_figure(one.figures.get(name)) for name in figures)) for one in done]
+    print_table(("file", *figures), values, cut=cut)
+
+
+def _figure(value: float | str | None) -> object:
+    """Percentages are compared with published ones: to two digits."""
+    return f"{value:.2f}" if isinstance(value, float) else value

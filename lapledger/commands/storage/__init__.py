@@ -1,0 +1,1 @@
+"""Commands that create, maintain, repair and move a ledger."""

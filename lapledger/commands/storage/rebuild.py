@@ -1,0 +1,44 @@
+"""`lap ledger rebuild`: the SQL database again, from segments and manifests alone."""
+
+from dataclasses import asdict
+
+import click
+
+from lapledger.ledger.proof import Written
+from lapledger.render.output import json_option, ledger_option, print_json, say
+from lapledger.settings import read_settings
+from lapledger.workflows.session import now_ms, utc_now
+
+
+@click.command("rebuild")
+@click.option(
+    "--head", default=None, metavar="HEAD", help="A head that was written down: decides which chain is meant."
+)
+@ledger_option
+@json_option
+def command(head: str | None, ledger: str | None, as_json: bool) -> None:
+    """Rebuild a lost database from the sealed segments; the stream gives the rest.
+
+    The database must be empty or gone. What was sealed comes back at once; what was in the tail is read from the stream
+    again by the next command that writes, or by `lap sink`, and gets the numbers that it had.
+
+    \b
+    Example:
+      mv results/ledger.sqlite /tmp/
+      lap ledger rebuild --ledger results
+      lap verify --ledger results
+    """
+    from lapledger.consumers.storage.rebuild import Now, rebuild
+
+    written = None if head is None else Written.parse(head)
+    done = rebuild(read_settings(ledger=ledger).location, Now(utc_now(), now_ms()), written)
+    for other in done.others:
+        say(f"left out, as it covers no more: {other}")
+    if done.proven is None:
+        say(f"the head covers more than was sealed: read the stream again, then `lap verify --against {written}`")
+    if as_json:
+        print_json(asdict(done))
+        return
+    click.echo(f"rebuilt: {done.segments} segments, {done.frames} frames, {done.quarantined} quarantined records")
+    click.echo(f"head {done.head}")
+    click.echo(f"cut {done.cut}")

@@ -1,0 +1,69 @@
+"""`lap seal`: seal the tail and merge small segments, once or for as long as it runs."""
+
+import click
+
+from lapledger.ledger.store.location import Location
+from lapledger.render.output import ledger_option, say
+from lapledger.settings import read_settings
+from lapledger.workflows.logs import Form
+from lapledger.workflows.malloc import keep_freed_memory
+from lapledger.workflows.service_runtime import lease_option, log_option, serving
+from lapledger.workflows.session import now_ms, writing
+
+
+@click.command()
+@click.option("--follow", is_flag=True, help="Go on until it is stopped.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    metavar="SECONDS",
+    help="Oldest unsealed frame.  [default: 60]",
+)
+@click.option(
+    "--bytes",
+    "megabytes",
+    type=click.FloatRange(min=0),
+    default=256.0,
+    metavar="MB",
+    help="Largest tail.  [default: 256]",
+)
+@click.option("--compact", "merge", is_flag=True, help="Merge small segments too; --follow always does.")
+@ledger_option
+@lease_option
+@log_option
+def command(
+    follow: bool, every: float, megabytes: float, merge: bool, ledger: str | None, lease_seconds: float, log: Form
+) -> None:
+    """Seal the tail into immutable Parquet segments. With --follow, when it is old or large enough, and merge them.
+
+    Several may run: one seals, by lease, and another goes on when it dies.
+
+    \b
+    Example:
+      lap seal --compact
+      lap seal --follow --every 300 --bytes 512
+    """
+    place = read_settings(ledger=ledger).location
+    if not follow:
+        seal_now(place, merge=merge)
+        return
+    from lapledger.consumers.services.seal import SealFollower, SealWhen
+
+    with serving(place, "seal", log, lease_seconds) as service:
+        when = SealWhen(round(megabytes * 1_000_000), every)
+        service.run(service.alone(), SealFollower(service.ledger, service.edge, when))
+
+
+def seal_now(place: Location, *, merge: bool) -> None:
+    """Seals what was admitted, and says what that came to; with `merge` small segments become larger ones."""
+    from lapledger.consumers.storage.compactor import Compacted, compact
+    from lapledger.consumers.storage.sealer import seal
+
+    keep_freed_memory()
+    with writing(place, "lap seal") as open_:
+        sealed = seal(open_.ledger)
+        merged = compact(open_.ledger, now_ms()) if merge else Compacted()
+        cut = open_.ledger.cut()
+    words = f", {merged.superseded} segments merged into {merged.segments}" if merge else ""
+    say(f"sealed {sealed.frames} frames, {sealed.rows} events, into {sealed.segments} segments{words}; cut {cut}")

@@ -1,0 +1,137 @@
+"""`lap ledger compact` and `lap ledger gc`: fewer, larger segments; and an end to what nobody needs any more."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from lapledger.ledger.errors import UserError
+from lapledger.render.output import json_option, ledger_option, print_json, print_table, say
+from lapledger.settings import read_settings
+from lapledger.workflows.session import now_ms
+
+if TYPE_CHECKING:
+    from lapledger.consumers.storage.garbage_collector import Garbage
+    from lapledger.consumers.storage.stream_trim import Trim
+    from lapledger.ledger.store.open_ledger import Ledger
+    from lapledger.ledger.streams.base import Stream
+
+DAY_MS = 24 * 3600 * 1000
+LEAST_DAYS = 1 / 24
+"""A shorter grace could take what a process is about to name."""
+LEAST_DAYS_REMOTE = 2.0
+"""On an object store: there a put makes an object young again only when it is a day old."""
+
+
+@click.command()
+@click.option(
+    "--target-mb",
+    type=click.IntRange(min=1),
+    default=128,
+    metavar="MB",
+    help="Size of merged segments.  [default: 128]",
+)
+@ledger_option
+@json_option
+def compact(target_mb: int, ledger: str | None, as_json: bool) -> None:
+    """Merge small segments into larger ones. No answer and no old head changes; the old files stay until `gc`.
+
+    \b
+    Example:
+      lap ledger compact
+    """
+    from lapledger.consumers.storage.compactor import compact as merge
+    from lapledger.ledger.store.open_ledger import open_ledger
+
+    with closing(open_ledger(read_settings(ledger=ledger).location)) as found:
+        done = merge(found, now_ms(), target_bytes=target_mb << 20)
+        cut = str(found.cut())
+    if as_json:
+        print_json({"cut": cut, **asdict(done)})
+    else:
+        say(
+            f"merged {done.superseded} segments ({done.bytes_before} bytes) into {done.segments}"
+            f" ({done.bytes_after} bytes); cut {cut}"
+        )
+
+
+@click.command()
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=LEAST_DAYS),
+    default=7.0,
+    metavar="DAYS",
+    help="Keep what is younger.  [default: 7]",
+)
+@click.option("--streams", is_flag=True, help="Let the stream forget what is sealed, after proving every segment.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@ledger_option
+@json_option
+def gc(grace: float, streams: bool, dry_run: bool, yes: bool, ledger: str | None, as_json: bool) -> None:
+    """Remove files that nobody names, and segments whose frames were proven to lie in a merged one.
+
+    The grace period protects what a producer has stored and not named yet: keep it longer than any producer may be cut
+    off from the ledger. A damaged ledger loses nothing.
+
+    \b
+    Example:
+      lap ledger gc --dry-run
+      lap ledger gc --grace 30 --yes
+    """
+    from lapledger.consumers.storage.garbage_collector import Asked, collect, find_garbage
+    from lapledger.consumers.storage.stream_trim import trim, trimmable
+    from lapledger.ledger.store.open_ledger import open_ledger
+
+    location = read_settings(ledger=ledger).location
+    if location.store and grace < LEAST_DAYS_REMOTE:
+        raise UserError(f"--grace {grace:g}: on an object store {LEAST_DAYS_REMOTE:g} days are the least; choose more")
+    with closing(open_ledger(location)) as found, closing(found.stream()) as stream:
+        behind = _is_behind(found, stream)
+        if behind:
+            say("blobs are left alone: the stream holds records that were not admitted, which may name some")
+        garbage = find_garbage(found, Asked(now_ms(), round(grace * DAY_MS)), with_blobs=not behind)
+        trims = trimmable(found, stream) if streams else []
+        if not as_json:
+            _show(garbage, trims)
+        removed: list[Garbage] = []
+        if not dry_run and (garbage or trims) and _agreed(yes):
+            removed = collect(found, garbage)
+            trim(found, stream, trims)
+        cut = str(found.cut())
+    if as_json:
+        words = [asdict(one) for one in garbage]
+        print_json({"cut": cut, "found": words, "trims": [asdict(one) for one in trims], "removed": len(removed)})
+    say(f"{len(removed)} of {len(garbage)} files removed, {sum(one.bytes for one in removed)} bytes; cut {cut}")
+
+
+def _is_behind(ledger: "Ledger", stream: "Stream") -> bool:
+    """True when the stream holds records that the ledger has not read."""
+    from lapledger.consumers.ingest.admission import positions
+
+    ends = stream.ends()
+    return any(ends.get(place, 0) > position.next_position for place, position in positions(ledger).items())
+
+
+def _show(garbage: "Sequence[Garbage]", trims: "Sequence[Trim]") -> None:
+    files, sizes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for one in garbage:
+        files[one.store, one.reason] += 1
+        sizes[one.store, one.reason] += one.bytes
+    rows = [(*kind, count, sizes[kind]) for kind, count in sorted(files.items())]
+    print_table(("store", "reason", "files", "bytes"), rows)
+    if trims:
+        click.echo()
+        print_table(("stream", "partition", "forget before"), [(t.stream, t.partition, t.position) for t in trims])
+
+
+def _agreed(yes: bool) -> bool:
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise UserError("gc removes files; add --yes, or look first with --dry-run")
+    return click.confirm("Remove them?", err=True)

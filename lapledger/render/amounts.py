@@ -1,0 +1,25 @@
+"""Durations and sizes in words: ms on a clock that reads time, bytes on the clock `memory`, never one for the other."""
+
+from lapledger.replay.criteria import NS_PER_MS
+
+
+def unit_of(clock: str) -> str:
+    """The unit of a stored value on a clock: `ns` or `bytes`."""
+    return "bytes" if clock == "memory" else "ns"
+
+
+def amount(value: float | None, clock: str) -> str:
+    """A value in ns as ms, or in bytes as bytes; `-` for none."""
+    if value is None:
+        return "-"
+    return f"{value} bytes" if clock == "memory" else f"{value / NS_PER_MS:.6g} ms"
+
+
+def span(ends: tuple[int, int | None] | None, clock: str) -> str:
+    """A value from and to, once where both agree; `?` where it has no known end, `-` for none."""
+    if ends is None:
+        return "-"
+    low, high = ends
+    if low == high:
+        return amount(low, clock)
+    return f"{amount(low, clock)} to {'?' if high is None else amount(high, clock)}"

@@ -1,0 +1,143 @@
+"""What a command shows: tables or JSON on stdout, talk and progress on stderr.
+
+Every output names the cut it was computed at. Text from programs and packages is printed as text, never as markup.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from lapledger.ledger.atomic_write import finite
+from lapledger.ledger.errors import UserError
+
+ledger_option = click.option(
+    "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"
+)
+at_option = click.option(
+    "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def _named(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The id as given; UserError for an empty one, which would be taken for none."""
+    if value is not None and not value.strip():
+        raise UserError(f"{option.opts[0]}: give the id of a campaign, or leave the option out")
+    return value
+
+
+from_option = click.option(
+    "--from",
+    "source",
+    default=None,
+    metavar="ID",
+    callback=_named,
+    help="Campaign that the calibration comes from.",
+)
+campaign_option = click.option(
+    "--campaign", default=None, metavar="ID", callback=_named, help="[default: the only one, else `main`]"
+)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on stdout, keys in the given order."""
+    told = finite(value)
+    words = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    try:
+        words.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # half a character, from a hostile record, or a terminal that lacks one: JSON's escape
+        words = json.dumps(told, indent=2, allow_nan=False, default=str)
+    click.echo(words)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", cut: str = "") -> None:
+    """A table on stdout, numbers flush right, with the cut below it."""
+    table = Table(
+        title=Text(plain(title)) if title else None, title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
+    for place, name in enumerate(columns):
+        numeric = all(isinstance(row[place], int | float) or row[place] in ("", "-") for row in rows)
+        table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_word(value)) for value in row))
+    console = stdout()
+    console.print(table)
+    if cut:
+        console.print(Text(f"cut {cut}", style="dim"), soft_wrap=True)
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut: str) -> None:
+    """A table where it fits the width, else one block of `name value` lines a row."""
+    cells = [[_word(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    if sum(widths) + 2 * len(widths) <= stdout().width:
+        print_table(columns, rows, cut=cut)
+        return
+    longest = max(map(len, columns))
+    for row in cells:
+        click.echo("\n".join(f"{name:<{longest}}  {value}" for name, value in zip(columns, row, strict=True)) + "\n")
+    click.echo(f"cut {cut}")
+
+
+def say(message: str) -> None:
+    """One line of talk on stderr."""
+    click.echo(message, err=True)
+
+
+def tell(warnings: Iterable[str]) -> None:
+    """Says each warning on stderr."""
+    for warning in warnings:
+        say(f"warning: {warning}")
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+    return "-" if value is None else plain(str(value))
+
+
+def plain(text: str) -> str:
+    """A text on one line that cannot command a terminal: what does not print becomes a replacement character."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+class _Stdout(Console):
+    """Stdout, which leaves it to `main` what a closed pager means."""
+
+    def on_broken_pipe(self) -> None:
+        """Instead of an exit with 1."""
+        raise BrokenPipeError
+
+
+def stdout(width: int = 160) -> Console:
+    """Where rich writes data: as wide as the terminal, or as wide as given where there is none."""
+    console = _Stdout(highlight=False)
+    return console if console.is_terminal else _Stdout(highlight=False, width=width)
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Progress]:
+    """A progress bar on stderr with one task; nothing is drawn when stderr is no terminal."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+        disable=not Console(stderr=True).is_terminal,
+    )
+    bar.add_task(label, total=total, note="")
+    with bar:
+        yield bar

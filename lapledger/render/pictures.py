@@ -1,0 +1,113 @@
+"""Results as files: CSV and Parquet of the rows, PNG and SVG of the picture, each whole or not there.
+
+Every file names the criterion and the cut that it was computed at. What is drawn is made in `replay.plots`.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lapledger.ledger.atomic_write import finite, write_whole
+from lapledger.ledger.errors import UserError
+from lapledger.render.output import say
+
+if TYPE_CHECKING:
+    from lapledger.replay.plots.figure import Kind
+
+Rows = Sequence[Mapping[str, Any]]
+TABLES = ("csv", "parquet")
+PICTURES = ("png", "svg")
+
+out_option = click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(),
+    help="Write rows (.csv, .parquet) or the picture (.png, .svg); repeat for several.",
+)
+
+
+def endings(outs: Sequence[str]) -> list[Path]:
+    """The files to write; UserError for an unknown ending, a file named twice or a folder that is not there.
+
+    Asked before anything is computed, so that nobody waits for a mistake.
+    """
+    paths = [Path(out) for out in outs]
+    for path in paths:
+        if path.suffix.lower().lstrip(".") not in (*TABLES, *PICTURES):
+            raise UserError(f"--out {path}: the ending says the format; use .csv, .parquet, .png or .svg")
+        if path.is_dir() or not path.parent.is_dir():
+            raise UserError(f"--out {path}: no file can be there; make the folder, or choose another place")
+    if len(set(paths)) != len(paths):
+        raise UserError("--out: a file is named twice; name each once")
+    return paths
+
+
+def flat(row: Mapping[str, Any], **pairs: tuple[str, str]) -> dict[str, Any]:
+    """The row with each of these columns, a pair of numbers or None, in two places; nan for none."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in pairs:
+            low, high = (math.nan, math.nan) if value is None else value
+            found |= dict(zip(pairs[name], (low, high), strict=True))
+        else:
+            found[name] = value
+    return found
+
+
+def save(paths: Sequence[Path], rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> None:
+    """Writes each file in the format of its ending, and says so; `about` goes into each row, and Parquet's metadata.
+
+    A number that is not known (nan) is an empty place. UserError or DiskFull in one line.
+    """
+    whole = [{**row, **about} for row in rows]
+    made = [(path, _bytes(path, whole, draw, about)) for path in paths]  # what cannot be drawn leaves no file behind
+    for path, data in made:
+        write_whole(path, data)
+        say(f"written to {path}")
+
+
+def _bytes(path: Path, rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> bytes:
+    kind = path.suffix.lower().lstrip(".")
+    if kind == "csv":
+        return _csv(rows)
+    return _parquet(rows, about) if kind == "parquet" else draw("svg" if kind == "svg" else "png")
+
+
+def _names(rows: Rows) -> list[str]:
+    """The columns of all rows, in the order in which they come; a row leaves those empty that it lacks."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _csv(rows: Rows) -> bytes:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, _names(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: finite(value) for name, value in row.items()} for row in rows)
+    return out.getvalue().encode()
+
+
+def _parquet(rows: Rows, about: Mapping[str, str]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {name: [row.get(name) for row in rows] for name in _names(rows)}
+    table = pa.table({name: _column(values) for name, values in columns.items()})
+    stated = {f"lap.{name}": value for name, value in about.items()}
+    out = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(stated), out)
+    return out.getvalue()
+
+
+def _column(values: Sequence[Any]) -> Any:
+    """An arrow array; a column of numbers stays one where none of them is known."""
+    import pyarrow as pa
+
+    kind = pa.float64() if any(isinstance(value, float) for value in values) else None
+    return pa.array([finite(value) for value in values], kind)

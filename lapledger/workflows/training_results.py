@@ -1,0 +1,48 @@
+"""Results of training that somebody hands in, to compare the simulator with: one small CSV file, read with care."""
+
+import csv
+import math
+from pathlib import Path
+
+from lapledger.ledger.errors import UserError
+
+LARGEST_BYTES = 1_000_000
+
+
+def read_results(path: str) -> dict[str, float]:
+    """Results of training by criterion, from a CSV file of `criterion,value`; a first line of words is a heading.
+
+    UserError where it cannot be read, is larger than LARGEST_BYTES, holds no result, or says anything else.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_BYTES + 1)
+        text = data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--online {path}: {getattr(error, 'strerror', None) or error}; give a CSV file") from None
+    if len(data) > LARGEST_BYTES:
+        raise UserError(f"--online {path}: larger than {LARGEST_BYTES} bytes; give lines of criterion,value")
+    return _results(path, text)
+
+
+def _results(path: str, text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for number, row in enumerate(csv.reader(text.splitlines()), start=1):
+        cells = [cell.strip() for cell in row]
+        value = _finite(cells[1]) if len(cells) == 2 else None
+        if value is None and (not any(cells) or (number == 1 and len(cells) == 2)):
+            continue
+        if value is None or cells[0] in found:
+            raise UserError(f"--online {path}, line {number}: write criterion,value, each criterion once")
+        found[cells[0]] = value
+    if not found:
+        raise UserError(f"--online {path}: holds no result; give lines of criterion,value")
+    return found
+
+
+def _finite(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""How facts travel: frames, their bytes and their digests."""

@@ -1,0 +1,1 @@
+"""How a ledger is doing: progress, health and disk usage."""

@@ -1,0 +1,110 @@
+"""How far a ledger has come: what was admitted of each partition, what waits, and what was put aside."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlalchemy import text
+
+from lapledger.ledger.store.open_ledger import Ledger, cut_now, head_now
+from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.kafka.stream import KafkaStream
+from lapledger.ledger.streams.local import LocalStream
+
+_PARTITIONS = text(
+    "SELECT p.stream, p.partition, p.admissions, p.identity, p.next_position, p.duplicates, p.lease_holder,"
+    " p.lease_until,"
+    " (SELECT count(*) FROM tail t WHERE t.stream = p.stream AND t.partition = p.partition) AS tail,"
+    " CAST((SELECT coalesce(sum(last_missing - first_missing + 1), 0) FROM gap g"
+    "  WHERE g.stream = p.stream AND g.partition = p.partition) AS BIGINT) AS gaps,"
+    " (SELECT count(*) FROM quarantine q WHERE q.stream = p.stream AND q.partition = p.partition) AS quarantined,"
+    " (SELECT count(*) FROM quarantine_retry r JOIN quarantine q ON q.id = r.id"
+    "  WHERE q.stream = p.stream AND q.partition = p.partition) AS retried"
+    " FROM stream_position p ORDER BY p.stream, p.partition"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition, in frames: admitted, of these not sealed yet, duplicates, missing in gaps; and records put aside.
+
+    `waiting` counts records of the stream that were not read yet, None where it was not asked; of the `quarantined`
+    ones, `retried` were admitted since. `holder` has the partition's lease, empty for nobody. The stream of this
+    identity, empty for none so far, was read up to `position`.
+    """
+
+    stream: str
+    partition: int
+    admitted: int
+    tail: int
+    waiting: int | None
+    duplicates: int
+    gaps: int
+    quarantined: int
+    retried: int
+    holder: str
+    identity: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerStatus:
+    """The whole ledger: its partitions, sealed segments, and the cut with the head that belongs to it."""
+
+    identity: str
+    cut: str
+    partitions: tuple[PartitionStatus, ...]
+    segments: int
+    head: str
+
+
+def ledger_status(ledger: Ledger, *, now_ms: int = 0) -> LedgerStatus:
+    """What was admitted, what waits and what was put aside, as of now; leases that end before `now_ms` have no holder.
+
+    Unavailable when a server does not answer.
+    """
+    found = database_status(ledger, now_ms=now_ms)
+    stream = ledger.stream()
+    try:
+        waiting = waiting_records(stream, found)
+    finally:
+        stream.close()
+    partitions = tuple(replace(part, waiting=waiting[part.stream, part.partition]) for part in found.partitions)
+    return replace(found, partitions=partitions)
+
+
+def database_status(ledger: Ledger, *, now_ms: int = 0) -> LedgerStatus:
+    """The same from the database alone."""
+    with reading(ledger.engine) as connection:
+        rows = connection.execute(_PARTITIONS).all()
+        segments = int(connection.execute(text("SELECT count(*) FROM segment")).scalar_one())
+        cut, head = str(cut_now(connection)), head_now(connection)
+    partitions = tuple(
+        PartitionStatus(
+            stream=row.stream,
+            partition=row.partition,
+            admitted=row.admissions,
+            tail=row.tail,
+            waiting=None,
+            duplicates=row.duplicates,
+            gaps=row.gaps,
+            quarantined=row.quarantined,
+            retried=row.retried,
+            holder=row.lease_holder if row.lease_until > now_ms else "",
+            identity=row.identity,
+            position=row.next_position,
+        )
+        for row in rows
+    )
+    return LedgerStatus(ledger.identity, cut, partitions, segments, head)
+
+
+def waiting_records(stream: LocalStream | KafkaStream, status: LedgerStatus) -> Mapping[tuple[str, int], int]:
+    """How many records of each partition lie on the stream behind what was read."""
+    ends = stream.ends()
+    waiting = {}
+    for part in status.partitions:
+        place = part.stream, part.partition
+        waiting[place] = max(0, ends.get(place, 0) - part.position)
+        if waiting[place] and isinstance(stream, LocalStream):  # its offsets are shared by all partitions
+            waiting[place] = stream.waiting(*place, part.position)
+    return waiting

@@ -1,0 +1,1 @@
+"""Proof bundles: single frames extracted, written and verified without a ledger."""

@@ -1,0 +1,1 @@
+"""Questions to a ledger at a cut, answered by DuckDB over documented views."""

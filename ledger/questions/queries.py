@@ -1,0 +1,139 @@
+"""Every named question to the ledger at a cut, answered by DuckDB over sealed segments and tail alike.
+
+The only module that imports duckdb. The database lives in memory and has no access to files, network or extensions: it
+sees the arrow tables and datasets handed to it and nothing else.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import EVENTS, EventType, latest, steps
+from lapledger.ledger.questions.views import BY_NAME, View, raw_name
+from lapledger.ledger.store.cuts import Cut
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.scans import stored
+from lapledger.ledger.store.segments import PLACE, Segment
+
+_WORD = re.compile(r"[a-z_]+")  # a word that is no table loads nothing; a column called like one loads too much
+_RAW = {raw_name(name): name for name, _ in EVENTS}
+
+CAMPAIGNS = """
+SELECT c.*, d.reason AS closed, d.surplus, d.faults, coalesce(e.done, 0) AS done
+FROM campaign c LEFT JOIN closing d USING (campaign_id) LEFT JOIN (
+  SELECT campaign_id, count(DISTINCT work_id) AS done FROM execution_finished
+  WHERE outcome <> 'sandbox_fault' GROUP BY campaign_id) e USING (campaign_id)
+ORDER BY c.campaign_id
+"""
+DONE_WORKS = "SELECT work_id FROM execution WHERE accepted AND campaign_id = $campaign"
+ATTEMPTS = """
+SELECT count(*) FILTER (accepted) AS accepted, count(*) FILTER (surplus) AS surplus,
+  count(*) FILTER (outcome = 'sandbox_fault') AS faults
+FROM execution WHERE campaign_id = $campaign
+"""
+OUTCOMES = """
+SELECT program_id, test_id, outcome, detail, attempt_id, timings_digest
+FROM execution WHERE accepted AND campaign_id = $campaign ORDER BY program_id, test_id
+"""
+DURATIONS = """
+SELECT program_id, test_id, median(wall_ns)::BIGINT AS wall_ns
+FROM timing WHERE NOT warmup AND accepted AND wall_ns IS NOT NULL GROUP BY program_id, test_id
+"""
+ATTEMPT_TIMINGS = """
+SELECT * FROM timing WHERE campaign_id = $campaign AND program_id = $program ORDER BY test_id, attempt_id, repetition
+"""
+
+
+class Questions:
+    """A connection to one ledger at one cut; views and raw tables are loaded when a question names them.
+
+    Nothing of a segment is read before a question needs it, and then only the columns and row groups that it needs.
+    """
+
+    def __init__(self, ledger: Ledger, cut: Cut | None = None) -> None:
+        self.ledger = ledger
+        self.cut = cut or ledger.cut()
+        self._connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+        self._connection.execute("SET python_enable_replacements = false")
+        self._connection.execute("SET autoinstall_known_extensions = false")
+        self._connection.execute("SET enable_progress_bar = false")  # it would be drawn into the answer on stdout
+        self._loaded: set[str] = set()
+        self._segments: list[Segment] = []
+
+    def ask(self, sql: str, **parameters: Any) -> pa.Table:
+        """The answer to one of this module's questions; Fault when a segment that it needs is missing or broken."""
+        self._load(_WORD.findall(sql.lower()))
+        with self._scanning():
+            return self._connection.sql(sql, params=parameters or None).to_arrow_table()
+
+    def rows(self, sql: str, **parameters: Any) -> list[dict[str, Any]]:
+        """The answer as a list of rows."""
+        answer: list[dict[str, Any]] = self.ask(sql, **parameters).to_pylist()
+        return answer
+
+    def ask_user(self, sql: str, threads: int = 2) -> pa.Table:
+        """The answer to a user's own SELECT; UserError when it is anything but one read-only statement."""
+        try:
+            statements = duckdb.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise UserError(
+                    "lap sql: only one SELECT statement is allowed; see `lap sql --views` for what can be read"
+                )
+            self._load(_WORD.findall(sql.lower()))
+            self._connection.execute("SET memory_limit = '2GB'")
+            self._connection.execute("SET threads = $1", [threads])
+            self._connection.execute("SET lock_configuration = true")
+            with self._scanning():
+                return self._connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            lines = [line.strip() for line in str(error).splitlines()]
+            words = " ".join([lines[0], *(line for line in lines[1:] if line.startswith(("Did you", "Candidate")))])
+            raise UserError(f"{words}; see `lap sql --views` for what can be read") from None
+
+    def close(self) -> None:
+        """Frees the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def _scanning(self) -> Iterator[None]:
+        """Tells of a segment that is missing or broken before the database's own words on it are heard."""
+        try:
+            yield
+        except duckdb.Error:
+            self.ledger.segments.check_opens(self._segments)
+            raise
+
+    def _load(self, names: Iterable[str]) -> None:
+        for name in sorted(set(names) - self._loaded):
+            if name in BY_NAME:
+                self._load_view(BY_NAME[name])
+            elif name in _RAW:
+                self._load_raw(name, latest(_RAW[name]))
+            self._loaded.add(name)
+
+    def _load_raw(self, name: str, declared: EventType) -> None:
+        """A table of all events of a type: a union of what is sealed and what is not, of each stored version."""
+        columns = ", ".join(f'"{column}"' for column in (*declared.schema.names, *PLACE))
+        parts = []
+        for one in stored(self.ledger, declared.name, declared.version, self.cut):
+            self._segments += one.segments
+            part = f"{name}_v{one.declared.version}"
+            self._connection.register(f"{part}_sealed", one.sealed)
+            self._connection.register(f"{part}_tail", one.tail)
+            added = steps(one.declared, declared)
+            if added.num_columns:
+                self._connection.register(f"{part}_added", added)
+            more = f", {part}_added" if added.num_columns else ""
+            parts += [f"SELECT {columns} FROM {part}_{place}{more}" for place in ("sealed", "tail")]  # noqa: S608
+        # Every name is a constant of `ledger.events`, never a user's word.
+        self._connection.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
+
+    def _load_view(self, view: View) -> None:
+        self._load(raw_name(need) for need in view.needs)
+        # The name and the text are constants of `ledger.questions.views`, never a user's words.
+        self._connection.execute(f'CREATE VIEW "{view.name}" AS {view.sql}')

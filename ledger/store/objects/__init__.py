@@ -1,0 +1,1 @@
+"""Immutable objects: local files, S3, and content-addressed blobs."""

@@ -1,0 +1,1 @@
+"""The SQL side of the store: engine, tables and leases."""

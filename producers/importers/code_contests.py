@@ -1,0 +1,218 @@
+"""Code Contests (Parquet or JSON Lines): problems with tests and human programs, right and wrong, to be run here.
+
+Read row by row into packages, which the corpus importer takes. Only Python 3 programs are kept: nothing else runs here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lapledger.ledger.errors import UserError
+from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, digest_of
+from lapledger.producers.importers.files import MIB, check_file, lines_of, parse_json, shown
+from lapledger.producers.importers.model import line, word
+from lapledger.producers.importers.records import Record
+
+FORMAT = "code-contests"
+TOOL = "Code Contests"
+IMPORTER = f"{FORMAT} 1"
+MAX_GROUP_BYTES = 4096 * MIB
+"""A row group of a Parquet file unpacks to at most this many bytes."""
+UNKNOWN = (
+    "which tests were made to spread run times: private and generated ones are taken for both kinds",
+    "how answers are checked: by the default check, too strict for a problem with several right answers",
+)
+LANGUAGES = ("UNKNOWN_LANGUAGE", "PYTHON", "CPP", "PYTHON3", "JAVA")
+SOURCES = ("UNKNOWN_SOURCE", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")
+_LEVELS = ("UNKNOWN_DIFFICULTY", "EASY", "MEDIUM", "HARD", "HARDER", "HARDEST", "EXTERNAL")
+DIFFICULTIES = (*_LEVELS, *"ABCDEFGHIJKLMNOPQRSTUV")
+"""The data set's enumerations, by number."""
+_PARTS = (("public_tests", "sample", False), ("private_tests", "private", True), ("generated_tests", "generated", True))
+_COLUMNS = ("name", "description", "source", "difficulty", "time_limit", "cf_contest_id", "cf_index", "input_file")
+_LISTS = ("public_tests", "private_tests", "generated_tests", "solutions", "incorrect_solutions")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One problem of a file: its package, or why it was left out."""
+
+    package: Package | None
+    reason: str
+
+
+def count_rows(path: Path) -> int:
+    """The number of problems in a file, as far as it tells at once: 0 for JSON Lines."""
+    return int(_parquet(path).metadata.num_rows) if _is_parquet(path) else 0
+
+
+def rows(path: Path, *, license: str = "") -> Iterator[Row]:  # noqa: A002  (the field's own word)
+    """Each problem of a file, read when it is asked for; UserError names the row that is broken, or says that
+    there is none.
+
+    `license` is told of every problem: the file does not say it.
+    """
+    check_file(path)
+    number = 0
+    for number, value in _values(path):
+        yield _row(Record.of(value, f"{shown(path.name)}, row {number}"), license)
+    if not number:
+        raise UserError(f"{shown(path.name)}: holds no problem; give a file of Code Contests, or fetch it again")
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    if not _is_parquet(path):
+        for number, text in lines_of(path):
+            yield number, parse_json(text, f"{shown(path.name)}, line {number}")
+        return
+    import pyarrow as pa
+
+    file = _parquet(path)
+    known = set(file.schema_arrow.names)
+    missing = sorted({"name", *_LISTS} - known)
+    if missing:
+        raise UserError(f"{shown(path.name)}: has no column {missing[0]!r}; is this an export of Code Contests?")
+    number = 0
+    try:
+        for batch in file.iter_batches(batch_size=8, columns=[c for c in (*_COLUMNS, *_LISTS) if c in known]):
+            for value in batch.to_pylist():
+                number += 1
+                yield number, value
+    except (pa.ArrowException, OSError) as error:
+        told = line(str(error))
+        raise UserError(f"{shown(path.name)}: broken after row {number} ({told}); fetch it again") from error
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        sizes = [file.metadata.row_group(place).total_byte_size for place in range(file.metadata.num_row_groups)]
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{shown(path.name)}: no readable Parquet ({line(str(error))}); fetch it again") from error
+    if max(sizes, default=0) > MAX_GROUP_BYTES:
+        limit = MAX_GROUP_BYTES // MIB
+        raise UserError(f"{shown(path.name)}: a row group of more than {limit} MiB; write it with smaller row groups")
+    return file
+
+
+def _row(record: Record, license_: str) -> Row:
+    name = record.text("name")
+    tests = tuple(test for part in _PARTS for test in _tests(record, *part))
+    programs, left_out = _programs(record)
+    if record.value.get("input_file"):
+        return Row(None, f"{line(name)}: reads a file instead of standard input")
+    if not tests or not programs:
+        return Row(None, f"{line(name)}: {'no Python 3 program' if tests else 'no test'}")
+    time_limit = _time_limit(record)
+    return Row(
+        Package(
+            slug=word(name),
+            name=line(name),
+            source=_source(record),
+            license=license_,
+            validator_flags="",
+            grading="",
+            time_limit_ns=time_limit,
+            tier=_named(record, "difficulty", DIFFICULTIES),
+            statement=record.text("description").encode() if record.has("description") else None,
+            tests=tests,
+            programs=programs,
+            left_out=left_out,
+            digest=digest_of(("", "", time_limit or 0), tests),
+        ),
+        "",
+    )
+
+
+def _tests(record: Record, key: str, group: str, timed: bool) -> Iterator[PackageTest]:
+    for place, (given, answer) in enumerate(_pairs(record, key, "input", "output"), 1):
+        yield PackageTest(
+            path=f"{group}/{place:04d}",
+            group=group,
+            original=group != "generated",
+            correctness=True,
+            optimization=timed,
+            input=given.encode(),
+            answer=answer.encode(),
+        )
+
+
+def _pairs(record: Record, key: str, first: str, second: str) -> list[tuple[str, str]]:
+    """Pairs of texts in two lists of equal length."""
+    if not record.has(key):
+        return []
+    both = record.record(key)
+    left, right = both.texts(first), both.texts(second)
+    if len(left) != len(right):
+        raise UserError(f"{both.where}: {len(left)} of {first!r} and {len(right)} of {second!r}; fetch the file again")
+    return list(zip(left, right, strict=True))
+
+
+def _programs(record: Record) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut, ...]]:
+    kept: dict[str, PackageProgram] = {}
+    passed: Counter[str] = Counter()
+    for key, label in (("solutions", "accepted"), ("incorrect_solutions", "incorrect")):
+        for language, source in _solutions(record, key):
+            if language != "PYTHON3":
+                passed[f"{label} in {language}"] += 1
+            elif "\0" in source:
+                passed[f"{label} with a NUL byte"] += 1
+            elif source in kept:
+                passed[f"{label}, told before"] += 1
+            else:
+                kept[source] = PackageProgram(f"{label}.py", label, source.encode())
+    where = record.text("name")
+    return tuple(kept.values()), tuple(LeftOut(line(where), f"{n} programs {why}") for why, n in passed.items())
+
+
+def _solutions(record: Record, key: str) -> list[tuple[str, str]]:
+    if not record.has(key):
+        return []
+    both = record.record(key)
+    sources, told = both.texts("solution"), both.items("language")
+    if len(sources) != len(told):
+        raise UserError(f"{both.where}: {len(told)} languages and {len(sources)} programs; fetch the file again")
+    return [(_name(both, "language", value, LANGUAGES), source) for value, source in zip(told, sources, strict=True)]
+
+
+def _named(record: Record, key: str, names: Sequence[str]) -> str | None:
+    """The name of an enumeration's value; None where it is unknown."""
+    if not record.has(key):
+        return None
+    name = _name(record, key, record.value[key], names)
+    return None if name.startswith("UNKNOWN") else name
+
+
+def _name(record: Record, key: str, value: Any, names: Sequence[str]) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
+        return names[value]
+    if isinstance(value, str) and value in names:
+        return value
+    raise UserError(f"{record.where}: {key!r} is {shown(value)}, expected 0 to {len(names) - 1} or a name")
+
+
+def _time_limit(record: Record) -> int | None:
+    """The problem's own time limit in ns; None where it has none."""
+    if not record.has("time_limit"):
+        return None
+    limit = record.record("time_limit")
+    seconds = limit.whole("seconds") if limit.has("seconds") else 0
+    nanoseconds = seconds * 10**9 + (limit.whole("nanos") if limit.has("nanos") else 0)
+    if nanoseconds >= 2**60:
+        limit.refuse("seconds", "a time limit below 36 years")
+    return nanoseconds or None
+
+
+def _source(record: Record) -> str:
+    contest = f"contest {record.whole('cf_contest_id')}" if record.value.get("cf_contest_id") else ""
+    index = f"problem {record.text('cf_index')}" if record.value.get("cf_index") else ""
+    return line(", ".join(part for part in (_named(record, "source", SOURCES), contest, index) if part))

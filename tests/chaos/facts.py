@@ -1,0 +1,101 @@
+"""What the victims of the chaos suite write: numbered facts that follow from their number alone, and their names.
+
+An undisturbed run and a killed one can so be compared fact by fact, whoever appended what and when.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from lapledger.ledger.codec.canonical import blob_digest
+from lapledger.ledger.events import AnnotationMade, Event, FilterDecided, ProgramAdded
+from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.reader import events
+
+PROBLEMS = 7
+NAMES = {"filter.decided": "subject_id", "program.added": "program_id", "annotation.made": "annotation_id"}
+"""The types that are written, each with the column that names its facts."""
+
+DERIVED = {"reward.assigned": "reward_id", "criterion.declared": "criterion_hash"}
+"""The types that are derived; the cut that a reward was computed at may differ."""
+
+
+def source(number: int) -> bytes:
+    """The source of the program of a number: a blob."""
+    return f"print({number})\n".encode() * (1 + number % 50)
+
+
+def facts(number: int) -> list[Event]:
+    """The facts of a number: always a decision, sometimes a program and a note on another stream."""
+    problem = f"p{number % PROBLEMS}"
+    found: list[Event] = [
+        FilterDecided(
+            problem_id=problem,
+            subject="test",
+            subject_id=f"{problem}/{number}",
+            rule="r",
+            campaign_id=None,
+            kept=number % 2 == 0,
+            reason="é" * (number % 5),
+            figure=None if number % 3 == 0 else number / 4,
+        )
+    ]
+    if number % 5 == 0:
+        found.append(
+            ProgramAdded(
+                problem_id=problem,
+                program_id=f"{problem}/program-{number}",
+                name="a.py",
+                maker="human",
+                label="accepted",
+                language="python3",
+                source_blob=blob_digest(source(number)),
+                source_bytes=len(source(number)),
+                rollout_id=None,
+            )
+        )
+    if number % 11 == 0:
+        found.append(
+            AnnotationMade(
+                annotation_id=str(number), subject="worker", subject_id="w", mark="suspect", author="a", reason=""
+            )
+        )
+    return found
+
+
+def name_of(event: Event) -> str:
+    """The name that tells a fact from all others."""
+    if isinstance(event, FilterDecided):
+        return event.subject_id
+    return event.program_id if isinstance(event, ProgramAdded) else f"note {getattr(event, 'annotation_id', '')}"
+
+
+def held(ledger: Ledger) -> list[str]:
+    """The names of all facts in the ledger, repeats too."""
+    cut = ledger.cut()
+    found: list[str] = []
+    for kind, column in NAMES.items():
+        prefix = "note " if kind == "annotation.made" else ""
+        found += [prefix + word for word in events(ledger, kind, 1, cut, columns=[column])[column].to_pylist()]
+    return found
+
+
+def largest(ledger: Ledger) -> int:
+    """The largest number of a decision in the ledger, -1 when there is none."""
+    found = events(ledger, "filter.decided", 1, ledger.cut(), columns=["subject_id"])["subject_id"].to_pylist()
+    return max((int(word.split("/")[1]) for word in found), default=-1)
+
+
+def wanted(numbers: Iterable[int]) -> Iterator[Event]:
+    """All facts of some numbers, in their order."""
+    for number in numbers:
+        yield from facts(number)
+
+
+def table(ledger: Ledger, kind: str, *, placed: bool) -> pa.Table:
+    """All facts of a type: with their places in the order of admission, or their values alone, in order of name."""
+    found = events(ledger, kind, 1, ledger.cut())
+    if placed:
+        return found
+    values = found.select([name for name in found.column_names if not name.startswith("_") and name != "cut"])
+    return values.sort_by((NAMES | DERIVED)[kind])

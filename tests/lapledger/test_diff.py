@@ -1,0 +1,153 @@
+"""`lap diff` on synthetic campaigns: which verdicts flip, and the timings that turned them, worked out by hand."""
+
+import dataclasses
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lapledger.consumers.derive.named_replay_reader import find_replay
+from lapledger.ledger.events import ReplayCompleted
+from lapledger.ledger.questions.queries import Questions
+from lapledger.ledger.store.open_ledger import open_ledger
+from tests.support.lap import lap, well
+from tests.support.screen_ledgers import (
+    MODELS,
+    MS,
+    REFERENCES,
+    STEPS,
+    append,
+    campaign_facts,
+    make_campaign,
+    program_id,
+    run_facts,
+)
+
+CORRECT = ("--criterion", "correct", "--name", "loose", "--reason", "all that is right")
+STRICT = ("--criterion", "per-test-top-30", "--name", "strict", "--reason", "only the fast")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """References of 10 to 40 ms, `middle` of 25 ms, and two replays: `loose` and `strict`."""
+    root = tmp_path / "lap"
+    make_campaign(root, (*REFERENCES, MODELS[0]))
+    for words in (CORRECT, STRICT):
+        well("replay", *words, "--store", "--ledger", root)
+    return root
+
+
+def test_flips_with_the_timings_that_turned_them(ledger: Path) -> None:
+    """Per-test top 30 passes ref10 alone. `middle` lies at k 4 of 8, between 20 and 30 ms; ref40 at 6 of 6."""
+    found = well("diff", "loose", "strict", "--ledger", ledger, "--json").json
+    assert found["count"] == 4
+    assert found["tally"] == [
+        {"maker": "human", "kind": "pass -> fail", "count": 3},
+        {"maker": "model", "kind": "pass -> fail", "count": 1},
+    ]
+    assert (found["a"]["differences"], found["b"]["differences"], found["through"]) == ([], [], None)
+    flips = {flip["program"]: flip for flip in found["flips"]}
+    middle = flips[program_id(STEPS, "middle")]
+    assert (middle["before"], middle["after"], middle["problem"]) == ("pass", "fail", STEPS)
+    assert middle["reason_after"] == "too slow: q 1/2 = 0.5 > 0.3"
+    timing = middle["timing_after"]
+    assert (timing["test"], timing["outcome"], timing["duration"]) == (f"{STEPS}/t0", "ok", 25 * MS)
+    assert (timing["rank"], timing["references"], timing["percentile"]) == ([4, 4], 4, [50, 50])
+    assert timing["next_faster"] == {"program": program_id(STEPS, "ref20"), "duration": 20 * MS}
+    assert timing["next_slower"] == {"program": program_id(STEPS, "ref30"), "duration": 30 * MS}
+    last = flips[program_id(STEPS, "ref40")]["timing_after"]
+    assert (last["rank"], last["references"], last["next_slower"]) == ([6, 6], 3, None)
+
+
+def test_the_table_tells_the_same(ledger: Path) -> None:
+    """One block a flip, then the summary by maker and kind, and both cuts."""
+    done = well("diff", "loose", "strict", "--limit", "1", "--ledger", ledger)
+    assert f"{program_id(STEPS, 'middle')}  (model)  pass -> fail" in done.out
+    assert "25 ms, percentile 50.0 (k 4 of 8), between ref20." in done.out
+    assert "loose -> strict: 4 flips" in done.out
+    rows = [line.split() for line in done.out.splitlines() if "pass -> fail  " in line]
+    assert [(row[0], row[-1]) for row in rows if row[0] in ("human", "model")] == [("human", "3"), ("model", "1")]
+    assert done.out.count("cut control=") == 2
+    assert "3 more flips; --limit 0 shows all of them" in done.err
+    assert well("diff", "loose", "strict", "--limit", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
+
+
+def test_a_limit_in_force_is_told(ledger: Path) -> None:
+    """A judged limit of 26 ms makes ref30 and ref40 fail on t0; middle stays. The other side had no limit."""
+    words = ("--timeout-ms", "26", "--name", "limited", "--reason", "shorter", "--store")
+    well("replay", *words, "--ledger", ledger)
+    found = well("diff", "loose", "limited", "--ledger", ledger, "--json").json
+    flips = {flip["program"]: flip for flip in found["flips"]}
+    assert set(flips) == {program_id(STEPS, "ref30"), program_id(STEPS, "ref40")}
+    one = flips[program_id(STEPS, "ref30")]
+    assert (one["timing_before"]["limit"], one["timing_after"]["limit"]) == (None, [26 * MS, 26 * MS])
+    assert one["timing_after"]["hard_limit_ns"] == 10_000 * MS
+    assert "30 ms, limit 26 ms" in well("diff", "loose", "limited", "--ledger", ledger).out
+
+
+def test_two_criteria_at_one_cut(ledger: Path) -> None:
+    """The same flips without any stored replay; an older cut can be asked too."""
+    words = ("diff", "--criterion-a", "correct", "--criterion-b", "per-test-top-30", "--ledger", ledger, "--json")
+    found, stored = well(*words).json, well("diff", "loose", "strict", "--ledger", ledger, "--json").json
+    assert found["flips"] == stored["flips"]
+    assert found["a"]["cut"] == found["b"]["cut"]
+    before = well("replay", "--list", "--ledger", ledger, "--json").json["replays"][0]["cut"]
+    assert well(*words, "--at", before).json["b"]["cut"] == before
+    backwards = well("diff", "strict", "loose", "--ledger", ledger, "--json").json
+    assert {row["kind"] for row in backwards["tally"]} == {"fail -> pass"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name two stored replays"),
+        (("loose",), "name two stored replays"),
+        (("loose", "strict", "--criterion-a", "correct"), "name two stored replays"),
+        (("--criterion-a", "correct"), "--criterion-b"),
+        (("loose", "none"), "no replay 'none'"),
+        (("loose", "strict", "--campaign", "nightly"), "leave --campaign out"),
+        (("--criterion-a", "correct", "--criterion-b", "topp"), "did you mean"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(ledger: Path, words: tuple, said: str) -> None:
+    """One line and exit code 2."""
+    done = lap("diff", *words, "--ledger", ledger)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+
+
+def test_programs_of_two_campaigns_do_not_meet(ledger: Path) -> None:
+    """The same programs, run again: without a calibration between the two campaigns the comparison is refused."""
+    programs = (*REFERENCES, MODELS[0])
+    append(ledger, [*campaign_facts("second", STEPS, programs)])
+    append(ledger, [fact for program in programs for fact in run_facts("second", STEPS, program)])
+    well("replay", "--campaign", "second", *CORRECT[:3], "other", *CORRECT[4:], "--store", "--ledger", ledger)
+    done = lap("diff", "loose", "other", "--ledger", ledger)
+    assert (done.code, done.out) == (2, "")
+    assert "'loose' (campaign nightly) and 'other' (campaign second)" in done.err
+    assert "only through a named calibration" in done.err
+    named = lap(
+        "replay", *STRICT[:3], "third", *STRICT[4:], "--against", "other", "--campaign", "nightly", "--ledger", ledger
+    )
+    assert (named.code, named.out) == (2, "")
+    assert "only through a named calibration" in named.err
+
+
+def test_a_stored_verdict_that_the_facts_deny_is_said_loudly(ledger: Path) -> None:
+    """A replay that claims another verdict than its cut gives: the facts count, the exit code is 1, and it is named."""
+    with closing(open_ledger(ledger)) as opened, closing(Questions(opened)) as questions:
+        row = find_replay(questions, "strict")
+        held = json.loads(opened.blobs.get(row["verdicts_blob"]))
+        held["problems"][0]["status"] = [1 for _ in held["problems"][0]["status"]]
+        blob = opened.blobs.put(json.dumps(held).encode())
+    event = dataclasses.replace(ReplayCompleted(**row), name="forged", replay_id="f" * 64, verdicts_blob=blob)
+    append(ledger, [event])
+    done = lap("diff", "loose", "forged", "--ledger", ledger)
+    assert done.code == 1
+    assert "WARNING: replay 'forged' is not what the facts at its cut say: 5 differences" in done.err
+    assert "stored as pass, the facts at its cut say fail" in done.err
+    assert "loose -> forged: 4 flips" in done.out
+    found = json.loads(lap("diff", "loose", "forged", "--ledger", ledger, "--json").out)
+    assert len(found["b"]["differences"]) == 5  # four verdicts and an id that is no hash of them
+    assert found["b"]["differences"][-1] == "its id is not that of its question and evidence"

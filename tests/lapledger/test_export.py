@@ -1,0 +1,204 @@
+"""`lap export`: the files of other tools, read back by these where they are at hand, say what `lap replay` says."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow.parquet as pq
+import pytest
+
+from lapledger.ledger.store.open_ledger import open_ledger
+from tests.support.lap import lap, well
+from tests.support.screen_ledgers import (
+    MODELS,
+    REFERENCES,
+    STEPS,
+    Program,
+    append,
+    make_campaign,
+    problem_facts,
+    program_id,
+)
+
+SIX = tuple(f"export {kind}".split() for kind in ("datasets", "csv", "evalplus", "livecodebench", "inspect", "bundle"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger with four references and three programs of one model: one passes top-50, one is wrong, one undecided."""
+    home = tmp_path_factory.mktemp("export")
+    make_campaign(home / ".lap", [*REFERENCES, *MODELS])
+    with closing(open_ledger(home / ".lap")) as ledger:
+        ledger.blobs.put_many(program.name.encode() for program in (*REFERENCES, *MODELS))
+    return home
+
+
+HALFWAY, MIDDLE, WRONG = (program_id(STEPS, name) for name in ("halfway", "middle", "wrong"))
+"""In the order of their ids. `middle` has q = 4/8 among four references, by hand; `halfway` was never run on a test."""
+
+
+def written(home: Path, shape: str, tmp_path: Path) -> Any:
+    """What an export wrote."""
+    path = tmp_path / "out.json"
+    done = well("export", shape, path, "--criterion", "top-50", cwd=home)
+    assert "1 programs are undecided" in done.err
+    assert done.out.startswith("cut ")
+    return json.loads(path.read_text())
+
+
+def verdicts(home: Path) -> dict[str, str]:
+    """What `lap replay` says of every program."""
+    found = well("replay", "--criterion", "top-50", "--json", cwd=home).json
+    return {row["program"]: row["status"] for row in found["criteria"][0]["verdicts"]}
+
+
+def test_livecodebench_grades_are_the_verdicts(home: Path, tmp_path: Path) -> None:
+    """True, false and null as passed, failed and undecided; codes of LiveCodeBench for each test; times in seconds."""
+    (row,) = written(home, "livecodebench", tmp_path)
+    assert (row["question_id"], row["contest_id"], row["contest_date"]) == ("stonesteps", "", None)
+    assert row["code_list"] == ["halfway", "middle", "wrong"]
+    assert row["graded_list"] == [None, True, False]
+    words = {"undecided": None, "pass": True, "fail": False}
+    said = verdicts(home)
+    assert row["graded_list"] == [words[said[program]] for program in (HALFWAY, MIDDLE, WRONG)]
+    assert row["pass@1"] is None
+    halfway, middle, wrong = (json.loads(one) for one in row["metadata"])
+    assert (halfway["results"], middle["results"], wrong["results"]) == ([True, None], [True, True], [-2, True])
+    assert middle["execution time"] == pytest.approx(0.05)
+    assert (wrong["error_code"], wrong["error_message"]) == (-2, "Wrong Answer")
+
+
+@pytest.mark.realdata
+def test_livecodebench_rows_have_the_keys_of_a_published_file(home: Path, tmp_path: Path, real_data: Path) -> None:
+    """Every key of LiveCodeBench's own submissions, with lists where they have lists."""
+    theirs = json.loads((real_data / "livecodebench" / "o1-mini.2025-01-17_a0c3146_final.json").read_text())[0]
+    (ours,) = written(home, "livecodebench", tmp_path)
+    assert not theirs.keys() - ours.keys()
+    lists = {name for name, value in theirs.items() if isinstance(value, list)}
+    assert {name for name in theirs if isinstance(ours[name], list)} == lists
+    assert {type(ours[name]) for name in ("metadata", "graded_list", "code_list")} == {list}
+    assert isinstance(json.loads(ours["metadata"][0]), dict)
+
+
+def test_evalplus_statuses_are_the_verdicts(home: Path, tmp_path: Path) -> None:
+    """Base is the one original test: two of three pass it. Plus is the verdict: one of three, by EvalPlus's rule."""
+    found = written(home, "evalplus", tmp_path)
+    rows = found["eval"][STEPS]
+    assert [(row["base_status"], row["plus_status"]) for row in rows] == [
+        ("pass", None),
+        ("pass", "pass"),
+        ("fail", "fail"),
+    ]
+    assert [row["solution"] for row in rows] == ["halfway", "middle", "wrong"]
+    assert rows[2]["base_fail_tests"] == [f"{STEPS}/t0"]
+    both = sum(row["base_status"] == row["plus_status"] == "pass" for row in rows)
+    assert found["pass_at_k"] == {"base": {"pass@1": pytest.approx(2 / 3)}, "plus": {"pass@1": pytest.approx(both / 3)}}
+
+
+def test_an_inspect_log_scores_what_is_decided(home: Path, tmp_path: Path) -> None:
+    """One for passed, none for undecided; the accuracy is that of the decided ones, 1 of 2. One epoch a sample."""
+    log = written(home, "inspect", tmp_path)
+    assert (log["version"], log["status"]) == (2, "success")
+    scores = [sample["scores"].get("lapledger", {}).get("value") for sample in log["samples"]]
+    assert scores == [None, 1, 0]
+    assert [sample["epoch"] for sample in log["samples"]] == [1, 2, 3]
+    assert log["results"]["scores"][0]["metrics"]["accuracy"]["value"] == 0.5
+    assert (log["results"]["scores"][0]["scored_samples"], log["results"]["total_samples"]) == (2, 3)
+
+
+def test_inspect_reads_its_log(home: Path, tmp_path: Path) -> None:
+    """By Inspect's own reader, where it is installed."""
+    reader = pytest.importorskip(
+        "inspect_ai.log", reason="inspect-ai asks for an older fsspec than the pinned torch, and is installed by hand"
+    )
+    written(home, "inspect", tmp_path)
+    log = reader.read_eval_log(str(tmp_path / "out.json"))
+    assert [sample.scores.get("lapledger") is not None for sample in log.samples] == [False, True, True]
+
+
+def test_datasets_loads_the_folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the `datasets` library, from the folder and from one Parquet file: verdicts as `lap replay` says them."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    well("export", "datasets", tmp_path / "out", "--criterion", "top-50", cwd=home)
+    cache = str(tmp_path / "cache")
+    found = datasets.load_dataset(str(tmp_path / "out"), "verdicts", split="train", cache_dir=cache)
+    assert {row["program_id"]: row["verdict"] for row in found} == verdicts(home)
+    middle = next(row for row in found if row["program_id"] == MIDDLE)
+    assert (middle["q_lo"], middle["q_hi"], middle["q_den"], middle["references"]) == (4, 4, 8, 4)
+    path = str(tmp_path / "out" / "data" / "timings" / "train.parquet")
+    timings = datasets.load_dataset("parquet", data_files=path, split="train", cache_dir=cache)
+    assert sorted(row["wall_ns"] for row in timings if row["program_id"] == MIDDLE) == [25_000_000] * 2
+
+
+def test_csv_files_hold_every_table(home: Path, tmp_path: Path) -> None:
+    """Rows by hand: 7 programs, 2 tests, 13 runs; null is an empty cell."""
+    done = well("export", "csv", tmp_path / "out", "--criterion", "top-50", "--json", cwd=home).json
+    assert done["rows"] == {
+        "problems": 1,
+        "tests": 2,
+        "programs": 7,
+        "outcomes": 13,
+        "timings": 13,
+        "verdicts": 7,
+        "estimates": 2,
+    }
+    with (tmp_path / "out" / "verdicts.csv").open() as file:
+        rows = {row["program_id"]: row for row in csv.DictReader(file)}
+    assert (rows[HALFWAY]["verdict"], rows[HALFWAY]["c"], rows[MIDDLE]["c"]) == ("undecided", "", "true")
+    assert json.loads((tmp_path / "out" / "about.json").read_text())["cut"] == done["cut"]
+
+
+def test_the_same_cut_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
+    """Of every shape, though the ledger grew since."""
+    shutil.copytree(home / ".lap", tmp_path / ".lap")
+    cut = cut_of(tmp_path)
+    before = {word: everything(tmp_path, word, "before", cut) for _, word in SIX}
+    append(tmp_path / ".lap", problem_facts("more.0123456789ab", [Program("late", (1,))], 1))
+    for _, word in SIX:
+        assert everything(tmp_path, word, "after", cut) == before[word], word
+
+
+def cut_of(home: Path) -> str:
+    """Everything that the ledger holds now."""
+    with closing(open_ledger(home / ".lap")) as ledger:
+        return str(ledger.cut())
+
+
+def everything(home: Path, word: str, name: str, cut: str) -> dict[str, bytes]:
+    """All bytes of an export."""
+    path = home / f"{name}-{word}"
+    well("export", word, path, "--criterion", "top-50", "--campaign", "nightly", "--at", cut, cwd=home)
+    files: Iterator[Path] = (p for p in path.rglob("*") if p.is_file()) if path.is_dir() else iter([path])
+    return {str(file.relative_to(path)): file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize(("export", "word"), SIX)
+def test_no_path_of_this_machine_and_nothing_half_written(export: str, word: str, home: Path, tmp_path: Path) -> None:
+    """No byte names the folder; a place that cannot be written is one line, and leaves nothing."""
+    cut = cut_of(home)
+    shutil.copytree(home / ".lap", tmp_path / ".lap")
+    for name, data in everything(tmp_path, word, "once", cut).items():
+        text = str(pq.read_table(io.BytesIO(data)).to_pylist()) if name.endswith(".parquet") else str(data)
+        assert str(tmp_path) not in text
+        assert f"{Path.home()}/" not in text
+    done = lap(export, word, tmp_path / "absent" / "out", cwd=home)
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert not (tmp_path / "absent").exists()
+    assert not list(tmp_path.glob(".*part*"))
+
+
+def test_mistakes(home: Path, tmp_path: Path) -> None:
+    """A folder that exists, a maker and a campaign that do not."""
+    done = lap("export", "csv", tmp_path, cwd=home)
+    assert (done.code, "exists; name a folder" in done.err) == (2, True)
+    done = lap("export", "evalplus", tmp_path / "x", "--maker", "nobody", cwd=home)
+    assert (done.code, "known: human, model" in done.err) == (2, True)
+    done = lap("export", "inspect", tmp_path / "x", "--campaign", "none", cwd=home)
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert not (tmp_path / "x").exists()

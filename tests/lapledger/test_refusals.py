@@ -1,0 +1,89 @@
+"""Questions that would be answered with less than was asked: each is refused in one line and writes nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.lap import lap, sql, well
+from tests.support.many_ledgers import make_many
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a ledger of one campaign, `nightly`, in `.lap`."""
+    home = tmp_path_factory.mktemp("refused")
+    make_many(home / ".lap")
+    return home
+
+
+MAKERS = "base, human, run-1k, run-2k"
+NIGHTLY = ("--campaign", "nightly")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("calibrate", "--from", "nightly", "--to", "nightly"), "one campaign needs no map into itself"),
+        (("calibrate", "--from", "", "--to", ""), "--from: give the id of a campaign"),
+        (("calibrate", "--from", "a", "--to", " "), "--to: give the id of a campaign"),
+        (
+            ("calibrate", "--from", "a", "--to", "b", "--calibration", "none"),
+            "none: there is no such map to fit",
+        ),
+        (("replay", "--flips"), "--flips names what flips between two questions; add --against"),
+        (("replay", "--from", "main"), "--from main: no criterion here asks for a calibration"),
+        (("sweep", "--tau", "50", "--from", "main"), "--from main: the criterion asks for no calibration"),
+        (("compare", "base", "run-1k", "--from", "main"), "--from main: the criterion asks for no calibration"),
+        (("diff", "--criterion-a", "top-30", "--criterion-b", "top-50", "--from", "main"), "--from main: no criterion"),
+        (("diff", "one", "other", "--from", "main"), "--from main: no criterion here asks for a calibration"),
+        (("replay", "--campaign", ""), "--campaign: give the id of a campaign, or leave the option out"),
+        (("sweep", "--campaign", " "), "--campaign: give the id of a campaign, or leave the option out"),
+        (
+            ("replay", "--list", "--name", "q", "--reason", "r", "--store"),
+            "--name, --reason, --store/--preview out",
+        ),
+        (
+            ("replay", "--list", "--preview"),
+            "asks nothing; leave --store/--preview out",
+        ),
+        (("replay", "--list", "--tau", "50"), "--list shows what is stored and asks nothing; leave --tau out"),
+        (("simulate", "--maker", "nope"), f"--maker nope: no such maker in this campaign; choose one of {MAKERS}"),
+        (("curve", "--training", "nope"), "--training nope: no such run in this campaign, which holds no rollouts"),
+        (("sweep", "--timeout", "none,none"), "--timeout: a value is given twice; give each once"),
+        (("sweep", "--tau", "12.5"), "--tau 12.5: give whole percents from 1 to 100"),
+        (("sweep", "--tau", "50", "--out", f"{'n' * 300}.csv"), "File name too long; choose another place"),
+        (("import", "mercury", "loop.json", "--model", "m", "--license", "MIT"), "symbolic links"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else None,
+)
+def test_what_would_be_ignored_is_refused(folder: Path, words: tuple[str, ...], told: str) -> None:
+    """Exit code 2 and one line; nothing is stored."""
+    loop = folder / "loop.json"
+    if not loop.is_symlink():
+        loop.symlink_to(loop)
+    before = sql(folder / ".lap", "SELECT count(*) FROM calibration")
+    done = lap(*words, cwd=folder)
+    assert (done.code, done.out) == (2, ""), done.err
+    assert told in done.err
+    assert done.err.count("\n") == 1
+    assert sql(folder / ".lap", "SELECT count(*) FROM calibration") == before
+
+
+def test_flips_between_several_taus_need_no_second_criterion(folder: Path) -> None:
+    """Two rows are two questions: what `--against` says of the same two."""
+    rows = well("replay", "--tau", "100", "--tau", "50", "--flips", "--json", cwd=folder).json["flips"]
+    (against,) = well("replay", "--against", "top-50", "--flips", "--json", cwd=folder).json["flips"]
+    assert [one["count"] for one in rows] == [against["count"]]
+
+
+def test_a_criterion_without_speed_says_that_tau_does_nothing(folder: Path) -> None:
+    """The points of 50 and 10 are those of 100, and one line says why; where tau counts there is none."""
+    said = "the criterion asks for no speed (reading zero), so tau changes nothing: every tau gives the same verdicts"
+    words = ("sweep", "--criterion", "rlvr", "--tau", "100,50,10")
+    found = well(*words, "--json", cwd=folder).json
+    assert found["warnings"] == [said]
+    assert well(*words, cwd=folder).err == f"warning: {said}\n"
+    by_tau = [[one["p_tau"] for one in found["points"] if one["tau"] == tau] for tau in (100, 50, 10)]
+    assert by_tau[0] == by_tau[1] == by_tau[2]
+    assert well("sweep", "--criterion", "rlvr", "--tau", "100", "--json", cwd=folder).json["warnings"] == []
+    assert well("sweep", "--criterion", "top-30", "--tau", "50", "--json", cwd=folder).json["warnings"] == []

@@ -1,0 +1,1 @@
+"""Builders, servers and runners that tests of several packages share."""

@@ -1,0 +1,51 @@
+"""The screens' way to the ledger: opens it, reads one cut, closes it again.
+
+It blocks, so the screens call it in other threads. No terminal toolkit here.
+"""
+
+from dataclasses import dataclass, replace
+
+from lapledger.ledger.questions.queries import CAMPAIGNS, Questions
+from lapledger.ledger.store.location import Place
+from lapledger.replay.loading import load
+from lapledger.tui.question import Question
+from lapledger.tui.rows import CampaignRow, Judged, campaign_row, judged
+from lapledger.workflows.session import asking
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """All that is on the screens: the ledger at one cut and, once a campaign is opened, its verdicts."""
+
+    cut: str
+    campaigns: tuple[CampaignRow, ...]
+    problems: int  # imported, whether they were run or not
+    judged: Judged | None = None
+
+    def hint(self) -> str:
+        """What to do next with a ledger that has no campaign yet, in one line; empty when it has one."""
+        if self.campaigns:
+            return ""
+        if not self.problems:
+            return "This ledger is empty: import problems with `lap corpus import`, then run them with `lap run`."
+        many = "s" if self.problems > 1 else ""
+        return f"{self.problems} problem{many} and no campaign yet: run their programs with `lap run`."
+
+
+def read_view(place: Place, at: str | None, campaign: str | None, question: Question) -> View:
+    """The ledger at `place` at a cut, by default the newest, with a campaign judged when one is named.
+
+    LapError or ReplayError when it cannot be read or judged.
+    """
+    with asking(place, at) as questions:
+        rows = tuple(campaign_row(row) for row in questions.rows(CAMPAIGNS))
+        problems = int(questions.rows("SELECT count(*) AS n FROM problem")[0]["n"])
+        view = View(str(questions.cut), rows, problems)
+        return view if campaign is None else replace(view, judged=_judge(questions, campaign, question))
+
+
+def _judge(questions: Questions, campaign: str, question: Question) -> Judged:
+    from lapledger.consumers.derive.calibrator import find_calibration
+
+    snapshot = load(questions, campaign)
+    return judged(snapshot, find_calibration(questions, campaign, question.criterion), question)
