@@ -1,6 +1,6 @@
 """A synthetic campaign in a ledger, made the real way: events, stream, sink, sealed segments. Nothing is measured here.
 
-Problems with references and candidates of several makers, every program on every test once, in shuffled order.
+Problems with references and candidates of several models, every program on every test once, in shuffled order.
 Durations are log-normal: a program has its speed, a test its size, and each run its noise. A fifth of the programs fail
 a tenth of their tests, a tenth are killed on the slowest. Digests of timings are random: nobody proves this ledger.
 """
@@ -36,18 +36,18 @@ class Size:
     problems: int = 302
     tests: int = 60
     references: int = 50
-    makers: int = 18
+    models: int = 18
     samples: int = 20
 
     @property
     def programs(self) -> int:
         """Programs of one problem."""
-        return self.references + self.makers * self.samples
+        return self.references + self.models * self.samples
 
     @property
     def candidates(self) -> int:
         """Timings of programs that are no references."""
-        return self.problems * self.tests * self.makers * self.samples
+        return self.problems * self.tests * self.models * self.samples
 
     @property
     def timings(self) -> int:
@@ -113,13 +113,13 @@ def _test(problem: str, number: int) -> TestAdded:
 
 def _program(problem: str, number: int, size: Size) -> ProgramAdded:
     human = number < size.references
-    maker = "human" if human else f"model-{(number - size.references) // size.samples:02d}"
+    model = "human" if human else f"model-{(number - size.references) // size.samples:02d}"
     source = sha256_words("source", problem, number)
     return ProgramAdded(
         problem_id=problem,
-        program_id=f"{problem}/{maker}-{number:03d}.{source[:12]}",
-        name=f"{maker}-{number:03d}",
-        maker=maker,
+        program_id=f"{problem}/{model}-{number:03d}.{source[:12]}",
+        name=f"{model}-{number:03d}",
+        model=model,
         label="accepted" if human else "",
         language="python3",
         source_blob=source,
@@ -208,7 +208,7 @@ def _timed(
         "peak_memory_bytes": pa.array(random.integers(9_000_000, 60_000_000, rows) // 4096 * 4096),
         "voluntary_switches": pa.array(random.integers(0, 20, rows)),
         "forced_switches": pa.array(random.integers(0, 200, rows)),
-        "place": pa.array(np.arange(rows)),
+        "position": pa.array(np.arange(rows)),
         "offset_ns": pa.array(np.cumsum(wall)),
         "outcome": OUTCOMES.take(pa.array(runs.outcome)),
         "signal": pa.nulls(rows, pa.int64()),

@@ -68,8 +68,8 @@ def main() -> None:
 def check(passed: torch.Tensor, several: list, criterion: Criterion) -> None:
     """The first problem's programs that pass are those of the numpy kernel: wrong answers are quickly given."""
     verdicts = judge(several[0], criterion)
-    makers = np.array(several[0].makers)
-    expected = [int((verdicts.status[makers == maker] == 1).sum()) for maker in ("human", "model")]
+    models = np.array(several[0].models)
+    expected = [int((verdicts.status[models == model] == 1).sum()) for model in ("human", "model")]
     if passed[0].tolist() != expected:
         raise SystemExit(f"device: {passed[0].tolist()} programs pass, numpy says {expected}")
 

@@ -32,7 +32,7 @@ def synthetic(programs: int, tests: int, seed: int) -> ProblemMeasurements:
         campaign="c",
         tests=Tests(tuple(f"t{t}" for t in range(tests)), flags, flags, flags, sizes, sizes, sizes, sizes),
         programs=tuple(f"p{p}" for p in range(shape[0])),
-        makers=("human",) * REFERENCES + ("model",) * programs,
+        models=("human",) * REFERENCES + ("model",) * programs,
         labels=("accepted",) * shape[0],
         candidate=np.ones(shape[0], dtype=np.bool_),
         reference=np.arange(shape[0]) < REFERENCES,

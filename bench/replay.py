@@ -151,7 +151,7 @@ def warm(bench: Bench, folder: Path) -> None:
 
 
 def table(many: Many, by: Scale) -> object:
-    """p_tau of every maker under the criterion, with the references scaled."""
+    """p_tau of every model under the criterion, with the references scaled."""
     return many.crowd.rates(many.weigh(CRITERION, by).status(CRITERION))
 
 
@@ -187,10 +187,10 @@ def check(points: list[Point], problems: list[ProblemMeasurements]) -> None:
         asked = at(CRITERION, timeout, tau)
         pooled = [scaled(m, CRITERION, by) for m in problems]
         estimates = estimate([judge(m, asked, hold=False) for m in pooled], pooled, 1)
-        single = {e.maker: [100 * part for part in (e.value, e.upper_bound, *(e.interval or ()))] for e in estimates}
+        single = {e.model: [100 * part for part in (e.value, e.upper_bound, *(e.interval or ()))] for e in estimates}
         place = (by.alpha, by.beta_ns, timeout, tau)
         mine = [p for p in points if (p.alpha, p.beta_ns, p.timeout_ns, p.tau) == place]
-        found = {p.maker: [p.p_tau, p.at_most, *(p.interval or ())] for p in mine}
+        found = {p.model: [p.p_tau, p.at_most, *(p.interval or ())] for p in mine}
         if found != single:
             raise SystemExit(f"the sweep differs from its single replay at {place}")
 
@@ -209,7 +209,7 @@ criterion = Criterion(tau="30")
 snapshot = load(Questions(open_ledger(Path(sys.argv[1]))), clocks=frozenset([criterion.clock]))
 measured, verdicts = judge_all(snapshot, criterion)
 for one in estimate(verdicts, measured, 1):
-    print(one.maker, one.value)
+    print(one.model, one.value)
 """
 
 

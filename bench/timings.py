@@ -43,7 +43,7 @@ def timings(rows: int, seed: int, *, problem: str | None = None) -> Batch:
         "peak_memory_bytes": random.integers(9_000_000, 60_000_000, rows) // 4096 * 4096,
         "voluntary_switches": random.integers(0, 20, rows),
         "forced_switches": random.integers(0, 200, rows),
-        "place": place // REPETITIONS,
+        "position": place // REPETITIONS,
         "offset_ns": np.cumsum(wall) + seed * 10**12,
         "core": random.integers(0, 2, rows),
         "slot": random.integers(0, 2, rows),

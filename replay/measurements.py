@@ -77,7 +77,7 @@ class ProblemMeasurements:
     campaign: str
     tests: Tests
     programs: tuple[str, ...]  # [P] ids
-    makers: tuple[str, ...]  # [P] "human" or the model's name: estimates are grouped by it
+    models: tuple[str, ...]  # [P] "human" or the model's name: estimates are grouped by it
     labels: tuple[str, ...]  # [P] the label claimed ("accepted", "wrong_answer", ...)
     candidate: Bools  # [P] judged; stored references that were not re-run are pool only
     reference: Bools  # [P] member of the frozen pool
@@ -96,7 +96,7 @@ class ProblemMeasurements:
         programs, tests = len(self.programs), len(self.tests.ids)
         repetitions = self.wall_ns.shape[-1] if self.wall_ns.ndim == 3 else 0
         _check_unique("program", self.programs)
-        for name in ("makers", "labels"):
+        for name in ("models", "labels"):
             if len(getattr(self, name)) != programs:
                 raise ReplayError(f"{name}: expected {programs} entries, one a program, got {len(getattr(self, name))}")
         _check("candidate", self.candidate, np.bool_, (programs,))

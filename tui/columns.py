@@ -35,7 +35,7 @@ PROGRAM: tuple[Column[ProgramRow], ...] = (
     Column("percentile", lambda row: span(row.percentile, 1), lambda row: _end(row.percentile), right=True),
     Column("q", lambda row: span(row.q, 4), lambda row: _end(row.q), right=True),
     Column("label", lambda row: row.label),
-    Column("maker", lambda row: row.maker),
+    Column("model", lambda row: row.model),
     Column("median ms", lambda row: milliseconds(row.median_ns), lambda row: row.median_ns, right=True),
     Column("references", lambda row: str(row.references), lambda row: row.references, right=True),
     Column("reason", lambda row: row.reason, widest=LONGEST),
@@ -81,7 +81,7 @@ def detail_lines(found: Details) -> list[str]:
     lines = [
         f"{row.verdict}: {row.reason}",
         f"q {span(row.q, 4)}, mean percentile {span(row.percentile, 1)}, ranked by {row.references} references",
-        f"claimed {row.label or '-'}, made by {row.maker}, {pool}, median {milliseconds(row.median_ns)} ms",
+        f"claimed {row.label or '-'}, made by {row.model}, {pool}, median {milliseconds(row.median_ns)} ms",
         explanation.note,
     ]
     if explanation.deciding_test:

@@ -53,7 +53,7 @@ class ProgramRow:
     percentile: tuple[float, float] | None  # mean per-test percentile, 0 fastest
     q: tuple[float, float] | None  # quality in [0, 1], 0 best
     label: str  # as claimed
-    maker: str
+    model: str
     median_ns: int | None  # median over the tests it passed
     references: int  # that ranked it
     reason: str
@@ -136,7 +136,7 @@ def _program_rows(m: ProblemMeasurements, v: Verdicts, criterion: Criterion) -> 
             percentile=percentiles[row],
             q=qualities[row],
             label=m.labels[row],
-            maker=m.makers[row],
+            model=m.models[row],
             median_ns=medians[row] if medians[row] >= 0 else None,
             references=sizes[row],
             reason=v.reason[row],

@@ -1,6 +1,6 @@
 """The screens, from the whole ledger down to one program. Each says what it shows and what opening a row does.
 
-Row makers are imported when a page is made, in another thread: they bring the arrays and the database with them.
+Row models are imported when a page is made, in another thread: they bring the arrays and the database with them.
 """
 
 from typing import TYPE_CHECKING, ClassVar

@@ -23,7 +23,7 @@ _MEANING = {
     "outcomes": "how the accepted attempt of each program on each test ended",
     "timings": "every repetition of the accepted attempts, unaveraged, in nanoseconds",
     "verdicts": "one row a candidate under the criterion: gates, quality q, why",
-    "estimates": "pass@1 of each maker with its denominators",
+    "estimates": "pass@1 of each model with its denominators",
 }
 
 

@@ -32,20 +32,20 @@ def inspect_log(
     gathered: Gathered,
     by_problem: Sequence[tuple[str, list[Sample]]],
     *,
-    maker: str,
+    model: str,
     statements: Mapping[str, str],
     accuracy: Floats,
 ) -> dict[str, Any]:
     """The log. `accuracy` is the share of each problem's decided samples that passed [problems], nan without any.
 
-    Ids hash cut, campaign, criterion and maker: the same answer is the same log. Source of the shape: inspect_ai 0.3,
+    Ids hash cut, campaign, criterion and model: the same answer is the same log. Source of the shape: inspect_ai 0.3,
     `EvalLog`.
     """
     about = gathered.about()
-    identity = sha256_words("inspect", about["cut"], about["campaign"], about["criterion_hash"], maker)[:22]
+    identity = sha256_words("inspect", about["cut"], about["campaign"], about["criterion_hash"], model)[:22]
     shown = [(problem, samples) for problem, samples in by_problem if samples]
     rows = [
-        _sample(sample, epoch, maker=maker, statement=statements.get(problem, ""))
+        _sample(sample, epoch, model=model, statement=statements.get(problem, ""))
         for problem, samples in shown
         for epoch, sample in enumerate(samples, 1)
     ]
@@ -53,7 +53,7 @@ def inspect_log(
     return {
         "version": 2,
         "status": "success",
-        "eval": _spec(about, shown, identity=identity, created=created, maker=maker),
+        "eval": _spec(about, shown, identity=identity, created=created, model=model),
         "plan": {"name": "plan", "steps": [], "config": {}},
         "results": _results(rows, accuracy),
         "stats": {"started_at": created, "completed_at": created, "model_usage": {}},
@@ -67,7 +67,7 @@ def _spec(
     *,
     identity: str,
     created: str,
-    maker: str,
+    model: str,
 ) -> dict[str, Any]:
     epochs = max((len(samples) for _, samples in shown), default=1)
     names = [problem for problem, _ in shown]
@@ -81,7 +81,7 @@ def _spec(
         "task_attribs": {},
         "task_args": {},
         "dataset": {"name": about["campaign"], "samples": len(names), "sample_ids": names},
-        "model": f"lapledger/{maker}",
+        "model": f"lapledger/{model}",
         "model_args": {},
         "config": {"epochs": epochs},
         "packages": {},
@@ -89,7 +89,7 @@ def _spec(
     }
 
 
-def _sample(sample: Sample, epoch: int, *, maker: str, statement: str) -> dict[str, Any]:
+def _sample(sample: Sample, epoch: int, *, model: str, statement: str) -> dict[str, Any]:
     message = {"role": "assistant", "content": f"```python\n{sample.source}\n```"}
     outcomes = zip(sample.measured.tests.ids, sample.measured.outcome[sample.row], strict=True)
     return {
@@ -99,7 +99,7 @@ def _sample(sample: Sample, epoch: int, *, maker: str, statement: str) -> dict[s
         "target": "",
         "messages": [{"role": "user", "content": statement}, message],
         "output": {
-            "model": f"lapledger/{maker}",
+            "model": f"lapledger/{model}",
             "choices": [{"message": message, "stop_reason": "unknown"}],
             "completion": message["content"],
         },

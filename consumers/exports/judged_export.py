@@ -97,27 +97,27 @@ def gather(questions: Questions, asked: Asked) -> Gathered:
 _LAST = "SELECT max(finished_at) AS last FROM execution WHERE campaign_id = $campaign"
 
 
-def one_maker(gathered: Gathered, maker: str | None) -> str:
-    """The maker that a file of one model is about: the one named, else the only one that is not human.
+def one_model(gathered: Gathered, model: str | None) -> str:
+    """The model that a file of one model is about: the one named, else the only one that is not human.
 
     UserError when it has no candidates, or when several models have and none is named.
     """
-    makers = {m.makers[row] for m in gathered.measured for row in range(len(m.makers)) if m.candidate[row]}
-    known = ", ".join(sorted(makers)) or "none"
-    if maker is not None:
-        if maker not in makers:
-            raise UserError(f"no candidates of {maker!r} in campaign {gathered.snapshot.name!r}; known: {known}")
-        return maker
-    models = sorted(makers - {HUMAN})
-    if len(models) > 1:
-        raise UserError(f"campaign {gathered.snapshot.name!r} has several makers; name one with --maker: {known}")
-    return models[0] if models else HUMAN
+    models = {m.models[row] for m in gathered.measured for row in range(len(m.models)) if m.candidate[row]}
+    known = ", ".join(sorted(models)) or "none"
+    if model is not None:
+        if model not in models:
+            raise UserError(f"no candidates of {model!r} in campaign {gathered.snapshot.name!r}; known: {known}")
+        return model
+    candidates = sorted(models - {HUMAN})
+    if len(candidates) > 1:
+        raise UserError(f"campaign {gathered.snapshot.name!r} has several models; name one with --model: {known}")
+    return candidates[0] if candidates else HUMAN
 
 
-def samples(gathered: Gathered, questions: Questions, maker: str) -> Iterator[tuple[str, list[Sample]]]:
-    """Each problem with the candidates of one maker, in the order of their ids; Fault when a source is missing."""
+def samples(gathered: Gathered, questions: Questions, model: str) -> Iterator[tuple[str, list[Sample]]]:
+    """Each problem with the candidates of one model, in the order of their ids; Fault when a source is missing."""
     for m, v in zip(gathered.measured, gathered.verdicts, strict=True):
-        rows = [row for row, who in enumerate(m.makers) if who == maker and m.candidate[row]]
+        rows = [row for row, who in enumerate(m.models) if who == model and m.candidate[row]]
         yield m.problem, [_sample(gathered, questions, measured=m, judged=v, row=row) for row in rows]
 
 
@@ -136,5 +136,5 @@ def source_of(questions: Questions, blob: str | None) -> str | None:
 
 
 def estimate_rows(gathered: Gathered, k: int = 1) -> list[dict[str, Any]]:
-    """pass@k of each maker as `lap replay` shows it: counts, bound, and the 95% interval with its method."""
+    """pass@k of each model as `lap replay` shows it: counts, bound, and the 95% interval with its method."""
     return [asdict(one) for one in estimate(gathered.verdicts, gathered.measured, k)]

@@ -37,8 +37,14 @@ def contests(questions: Questions, campaign: str) -> dict[str, Mapping[str, str]
 
     Empty for a campaign of another origin.
     """
-    rows = questions.rows("SELECT said FROM imported WHERE format = 'livecodebench' AND campaign_id = $id", id=campaign)
-    return {problem: told for row in rows for problem, told in json.loads(row["said"]).get("questions", {}).items()}
+    rows = questions.rows(
+        "SELECT source_metadata FROM imported WHERE format = 'livecodebench' AND campaign_id = $id", id=campaign
+    )
+    return {
+        problem: told
+        for row in rows
+        for problem, told in json.loads(row["source_metadata"]).get("questions", {}).items()
+    }
 
 
 def livecodebench(

@@ -34,7 +34,7 @@ SELECT problem_id, slug, name, source, license, package_digest, time_limit_ns, t
 FROM problem WHERE list_contains($problems, problem_id) ORDER BY problem_id
 """
 _PROGRAMS = """
-SELECT problem_id, program_id, name, maker, label, language, source_blob, source_bytes, rollout_id,
+SELECT problem_id, program_id, name, model, label, language, source_blob, source_bytes, rollout_id,
   list_contains($references, program_id) AS reference
 FROM program WHERE list_contains($programs, program_id) ORDER BY problem_id, program_id
 """
@@ -65,7 +65,7 @@ _VERDICT = pa.schema(
     [
         pa.field("problem_id", pa.string(), nullable=False),
         pa.field("program_id", pa.string(), nullable=False),
-        pa.field("maker", pa.string(), nullable=False),
+        pa.field("model", pa.string(), nullable=False),
         pa.field("verdict", pa.string(), nullable=False),
         pa.field("c", pa.bool_()),
         pa.field("g", pa.bool_()),
@@ -88,7 +88,7 @@ def _verdicts(gathered: Gathered, v: Verdicts) -> Sequence[Mapping[str, Any]]:
         {
             "problem_id": v.problem,
             "program_id": program,
-            "maker": gathered.programs[program]["maker"],
+            "model": gathered.programs[program]["model"],
             "verdict": STATUS_WORDS[Status(int(v.status[row]))],
             "c": GATES[int(v.c[row])],
             "g": GATES[int(v.g[row])],
@@ -104,7 +104,7 @@ def _verdicts(gathered: Gathered, v: Verdicts) -> Sequence[Mapping[str, Any]]:
 
 
 def estimate_table(gathered: Gathered) -> pa.Table:
-    """One row a maker: pass@1 with its counts, its bound from undecided verdicts and its sampling interval."""
+    """One row a model: pass@1 with its counts, its bound from undecided verdicts and its sampling interval."""
     rows = []
     for found in estimate_rows(gathered):
         low, high = found.pop("interval") or (None, None)

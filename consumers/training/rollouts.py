@@ -150,13 +150,13 @@ class _Group:
         )
 
     def _program(self, ordinal: int, source: str, size: int) -> ProgramAdded:
-        """The program in a rollout; its maker is the training run, at this step where it is known."""
+        """The program in a rollout; its model is the training run, at this step where it is known."""
         stem, policy = self.rollout(ordinal)[:12], self.completions[ordinal].policy
         return ProgramAdded(
             problem_id=self.problem,
             program_id=f"{self.problem}/{stem}.{source[:12]}",
             name=f"{stem}.py",
-            maker=self.training.id if policy is None else f"{self.training.id}-{policy}",
+            model=self.training.id if policy is None else f"{self.training.id}-{policy}",
             label="",
             language="python3",
             source_blob=source,

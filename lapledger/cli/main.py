@@ -56,7 +56,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "compare": (
         "analysis.compare",
-        "Hold two makers against each other: paired, by tier, by speed, beside noise.",
+        "Hold two models against each other: paired, by tier, by speed, beside noise.",
     ),
     "diff": (
         "analysis.diff",

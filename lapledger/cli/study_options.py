@@ -105,9 +105,9 @@ class Measured:
     fit: "Fit | None" = None  # the map of that calibration
 
     @property
-    def makers(self) -> list[str]:
+    def models(self) -> list[str]:
         """Who made the candidates, in alphabetical order."""
-        return sorted({m.makers[row] for m in self.problems for row in m.candidate.nonzero()[0]})
+        return sorted({m.models[row] for m in self.problems for row in m.candidate.nonzero()[0]})
 
     @property
     def title(self) -> str:
@@ -116,19 +116,19 @@ class Measured:
         return f"campaign {self.campaign}: {count} {'problem' if count == 1 else 'problems'}"
 
     def warnings(
-        self, criteria: Mapping[str, Criterion], makers: Collection[str] | None = None, places: Places = HERE
+        self, criteria: Mapping[str, Criterion], models: Collection[str] | None = None, places: Places = HERE
     ) -> tuple[str, ...]:
-        """What to be wary of under some criteria at some places, in the programs of some makers: see `cautions`."""
+        """What to be wary of under some criteria at some places, in the programs of some models: see `cautions`."""
         ignored = [tau_warning(criterion, places.taus) for criterion in criteria.values()]
-        said = cautions(of_makers(self.problems, makers), criteria, self.fit, places)
+        said = cautions(of_models(self.problems, models), criteria, self.fit, places)
         return tuple(dict.fromkeys((*(one for one in ignored if one), *said)))
 
 
-def of_makers(problems: Sequence[ProblemMeasurements], makers: Collection[str] | None) -> Sequence[ProblemMeasurements]:
-    """The measurements with the programs of these makers alone as candidates."""
-    if makers is None:
+def of_models(problems: Sequence[ProblemMeasurements], models: Collection[str] | None) -> Sequence[ProblemMeasurements]:
+    """The measurements with the programs of these models alone as candidates."""
+    if models is None:
         return problems
-    named = [np.array([by in makers for by in m.makers], dtype=np.bool_) for m in problems]
+    named = [np.array([by in models for by in m.models], dtype=np.bool_) for m in problems]
     return [replace(m, candidate=m.candidate & mine) for m, mine in zip(problems, named, strict=True)]
 
 

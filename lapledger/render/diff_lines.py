@@ -14,7 +14,7 @@ from lapledger.replay.explanations.flips import Change, Judgement
 
 def show_change(change: Change, before: Judgement, after: Judgement) -> None:
     """Prints one flip: its reasons on both sides and the run that turned it."""
-    click.echo(f"{plain(change.program)}  ({plain(change.maker)})  {change.kind}")
+    click.echo(f"{plain(change.program)}  ({plain(change.model)})  {change.kind}")
     click.echo(f"  before  {plain(change.reason_before)}")
     click.echo(f"  after   {plain(change.reason_after)}")
     told = [

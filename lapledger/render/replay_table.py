@@ -23,7 +23,7 @@ from lapledger.workflows.judge import Answer, kept, missing, undecided, within
 
 COLUMNS = (
     "criterion",
-    "maker",
+    "model",
     "problems",
     "left out",
     "programs",
@@ -55,7 +55,7 @@ def _row(answer: Answer, one: Estimate, lacking: int) -> tuple[object, ...]:
     sizes = sorted({one.references_min, one.references_max})
     return (
         answer.name,
-        one.maker,
+        one.model,
         one.problems,
         one.left_out,
         one.programs,
@@ -85,20 +85,20 @@ def _stands_on(answer: Answer) -> str:
 
 def _show_within(answers: Sequence[Answer]) -> None:
     rows = [
-        (answer.name, one.maker, one.tests, *(f"{100 * n / one.tests:.1f}" for n in (one.least, one.most)))
+        (answer.name, one.model, one.tests, *(f"{100 * n / one.tests:.1f}" for n in (one.least, one.most)))
         for answer in answers
         for one in within(answer)
         if one.tests
     ]
     if rows:
-        columns = ("criterion", "maker", "tests", "within tau, %", "at most %")
+        columns = ("criterion", "model", "tests", "within tau, %", "at most %")
         print_table(columns, rows, title="share of tests with a percentile of at most tau")
 
 
 def _show_undecided(answers: Sequence[Answer]) -> None:
-    rows = [(answer.name, maker, kind, count) for answer in answers for maker, kind, count in undecided(answer)]
+    rows = [(answer.name, model, kind, count) for answer in answers for model, kind, count in undecided(answer)]
     if rows:
-        print_table(("criterion", "maker", "undecided because", "programs"), rows)
+        print_table(("criterion", "model", "undecided because", "programs"), rows)
 
 
 def show_flips(before: str, after: str, changes: Sequence[Change], *, name_flips: bool) -> None:
@@ -134,8 +134,8 @@ def _flips(before: str, after: str, changes: Sequence[Change]) -> dict[str, Any]
 
 
 def tally_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """Flips by maker and kind."""
-    return [{"maker": maker, "kind": kind, "count": count} for maker, kind, count in tally(changes)]
+    """Flips by model and kind."""
+    return [{"model": model, "kind": kind, "count": count} for model, kind, count in tally(changes)]
 
 
 def _criterion(answer: Answer) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _criterion(answer: Answer) -> dict[str, Any]:
         "filter": asdict(kept(answer)) if answer.criterion.filters else None,
         "beyond": {"runs": runs, "programs": programs},
         "within": [asdict(one) for one in within(answer)],
-        "undecided": [{"maker": maker, "reason": kind, "programs": count} for maker, kind, count in undecided(answer)],
+        "undecided": [{"model": model, "reason": kind, "programs": count} for model, kind, count in undecided(answer)],
         "warnings": list(answer.warnings),
         "estimates": answer.rows,
         "verdicts": [verdict for v in answer.verdicts for verdict in _verdicts(v, answer)],

@@ -1,4 +1,4 @@
-"""Two makers on the same problems: every estimate of `lap compare`, made from verdicts that are already there.
+"""Two models on the same problems: every estimate of `lap compare`, made from verdicts that are already there.
 
 Each bootstrap starts from the same seed, so a row does not depend on the rows beside it. What is told of them is made
 in `compared`.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lapledger.cli.study_options import of_makers
+from lapledger.cli.study_options import of_models
 from lapledger.render.output import progress
 from lapledger.replay.estimates import (
     READINGS,
@@ -214,7 +214,7 @@ def _pool_sizes(side: Side) -> list[int]:
     return [
         int(v.pool_size[row])
         for v, m in zip(side.judged.verdicts, side.judged.measured, strict=True)
-        for row in np.flatnonzero(m.candidate & np.isin(np.array(m.makers), side.runs))
+        for row in np.flatnonzero(m.candidate & np.isin(np.array(m.models), side.runs))
     ]
 
 
@@ -225,7 +225,7 @@ def _warnings(sides: Sides, asked: Asked, comparisons: int) -> tuple[str, ...]:
         sizes = _pool_sizes(side)
         found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
         fit = None if sides.calibration is None else sides.calibration.fit
-        own = of_makers(judged.measured, side.runs)
+        own = of_models(judged.measured, side.runs)
         found += cautions(own, {side.word: judged.criterion}, fit, Places(asked.taus))
     if not sides.one_campaign:
         found.append("win rates are left out: durations of programs are never mapped from one campaign into another")

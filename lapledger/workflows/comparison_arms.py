@@ -46,9 +46,9 @@ class Judged:
         ]
 
     @property
-    def makers(self) -> list[str]:
+    def models(self) -> list[str]:
         """Who made the candidates, in alphabetical order."""
-        return sorted({m.makers[row] for m in self.measured for row in m.candidate.nonzero()[0]})
+        return sorted({m.models[row] for m in self.measured for row in m.candidate.nonzero()[0]})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,13 +99,13 @@ def find_sides(
     if campaigns[1] in (None, first.name):
         calibration = find_calibration(questions, first.name, criterion, source=source)
         one = _judge(first, (criterion, calibration), how)
-        sides = [Side(word, runs_of(questions, one.makers, word), one) for word in words]
+        sides = [Side(word, runs_of(questions, one.models, word), one) for word in words]
         return Sides(sides[0], sides[1], calibration, _told(calibration, "stored references joined the pool"))
     second = load(questions, campaigns[1])
     into, calibration = _meeting(questions, (first.name, second.name), criterion)
     mapped, plain = (criterion, calibration), (replace(criterion, calibration="none"), None)
     both = [_judge(one, mapped if one.name == into else plain, how) for one in (first, second)]
-    sides = [Side(word, runs_of(questions, one.makers, word), one) for word, one in zip(words, both, strict=True)]
+    sides = [Side(word, runs_of(questions, one.models, word), one) for word, one in zip(words, both, strict=True)]
     return Sides(sides[0], sides[1], calibration, _told(calibration, "two campaigns meet"))
 
 
@@ -152,33 +152,33 @@ def _judge(snapshot: Snapshot, asked: tuple[Criterion, Calibration | None], how:
     return Judged(snapshot, criterion, measured, weighed, verdicts)
 
 
-def runs_of(questions: "Questions", makers: Sequence[str], word: str) -> tuple[str, ...]:
-    """The makers that a word names: a maker, `rlvr-*` or `rlvr-{seed}`, or declared runs such as `reward=collapsed`.
+def runs_of(questions: "Questions", models: Sequence[str], word: str) -> tuple[str, ...]:
+    """The models that a word names: a model, `rlvr-*` or `rlvr-{seed}`, or declared runs such as `reward=collapsed`.
 
-    Of a declared run the maker called like it counts, or its last checkpoint, `RUN-STEP`. UserError or ReplayError
+    Of a declared run the model called like it counts, or its last checkpoint, `RUN-STEP`. UserError or ReplayError
     where there is none.
     """
-    if word in makers:
+    if word in models:
         return (word,)
     name, _, value = word.partition("=")
     if not value or name not in DECLARED:
-        return _makers(makers, word)
+        return _models(models, word)
     found: list[str] = []
     for training in _declared(questions, name, value):
-        if training in makers:
+        if training in models:
             found.append(training)
-        elif any(maker.startswith(training) for maker in makers):
-            found += _makers(makers, f"{training}*{{step}}")
+        elif any(model.startswith(training) for model in models):
+            found += _models(models, f"{training}*{{step}}")
     if not found:
         raise UserError(
-            f"no program here is of a training run declared with {word}; the makers are {', '.join(makers)}"
+            f"no program here is of a training run declared with {word}; the models are {', '.join(models)}"
         )
     return tuple(dict.fromkeys(found))
 
 
-def _makers(makers: Sequence[str], pattern: str) -> tuple[str, ...]:
-    """The makers that match a pattern, each one training run; repetitions named by `{seed}` among them."""
-    return tuple(maker for own in find_runs(makers, [pattern]).values() for maker in own)
+def _models(models: Sequence[str], pattern: str) -> tuple[str, ...]:
+    """The models that match a pattern, each one training run; repetitions named by `{seed}` among them."""
+    return tuple(model for own in find_runs(models, [pattern]).values() for model in own)
 
 
 def _declared(questions: "Questions", name: str, value: str) -> list[str]:

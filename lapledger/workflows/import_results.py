@@ -34,7 +34,7 @@ PROBLEMS_AT_ONCE = 64
 
 
 class Reader(Protocol):
-    """Reads a whole file of one format; `model` names the maker of its candidates."""
+    """Reads a whole file of one format; `model` names the model of its candidates."""
 
     def __call__(self, path: Path, model: str | None = None) -> Results:
         """The file's results; UserError when it is not what the format says."""
@@ -129,7 +129,7 @@ def import_problems(open_: Writing, path: Path, said: Said) -> Done:
                 left_out += [f"{one.path}: {one.reason}" for one in plan.left_out]
                 counts = [a + b for a, b in zip(counts, (plan.problems, plan.tests, plan.programs), strict=True)]
         told = imported(code_contests.FORMAT, code_contests.TOOL, file, said.provenance)
-        told = replace(told, records=records, left_out=shortened(left_out), unknown=code_contests.UNKNOWN)
+        told = replace(told, records=records, excluded=shortened(left_out), unknown=code_contests.UNKNOWN)
         open_.producer.append([told])
         open_.admit()
     return Done(

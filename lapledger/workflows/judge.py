@@ -121,48 +121,48 @@ def kept(answer: Answer) -> Kept:
     )
 
 
-def _of_makers(answer: Answer) -> list[tuple[str, list[tuple[Verdicts, Bools]]]]:
-    """Each maker with its candidates, problem by problem, makers in alphabetical order."""
+def _of_models(answer: Answer) -> list[tuple[str, list[tuple[Verdicts, Bools]]]]:
+    """Each model with its candidates, problem by problem, models in alphabetical order."""
     found: dict[str, list[tuple[Verdicts, Bools]]] = {}
     for v, m in zip(answer.verdicts, answer.measured, strict=True):
-        makers = np.array(m.makers)
-        for maker in sorted(set(makers[m.candidate].tolist())):
-            found.setdefault(maker, []).append((v, m.candidate & (makers == maker)))
+        models = np.array(m.models)
+        for model in sorted(set(models[m.candidate].tolist())):
+            found.setdefault(model, []).append((v, m.candidate & (models == model)))
     return sorted(found.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A maker's (program, test) pairs with a percentile of at most tau: at least, at most, and of how many."""
+    """A model's (program, test) pairs with a percentile of at most tau: at least, at most, and of how many."""
 
-    maker: str
+    model: str
     least: int
     most: int
     tests: int
 
 
 def within(answer: Answer) -> list[Within]:
-    """The share of tests within tau by maker, which the per-test gate reports beside its score; else nothing."""
+    """The share of tests within tau by model, which the per-test gate reports beside its score; else nothing."""
     if answer.criterion.reading != "score":
         return []
     rows = []
-    for maker, problems in _of_makers(answer):
+    for model, problems in _of_models(answer):
         parts = [[part[mine].sum() for part in share_within(v, answer.criterion)] for v, mine in problems]
         least, most, tests = (int(sum(part)) for part in zip(*parts, strict=True))
-        rows.append(Within(maker, least, most, tests))
+        rows.append(Within(model, least, most, tests))
     return rows
 
 
 def undecided(answer: Answer) -> list[tuple[str, str, int]]:
-    """(maker, kind of reason, candidates) of the undecided verdicts, the commonest reason of a maker first.
+    """(model, kind of reason, candidates) of the undecided verdicts, the commonest reason of a model first.
 
     Problems that left the environment are counted as such, not here.
     """
     counts = Counter(
-        (maker, kind_of(v.reason[row]))
-        for maker, problems in _of_makers(answer)
+        (model, kind_of(v.reason[row]))
+        for model, problems in _of_models(answer)
         for v, mine in problems
         if not v.left_out
         for row in np.flatnonzero(mine & (v.status == Status.UNDECIDED))
     )
-    return [(maker, kind, n) for (maker, kind), n in sorted(counts.items(), key=lambda one: (one[0][0], -one[1], one))]
+    return [(model, kind, n) for (model, kind), n in sorted(counts.items(), key=lambda one: (one[0][0], -one[1], one))]

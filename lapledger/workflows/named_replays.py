@@ -167,16 +167,16 @@ def _show(asked: Asked, *, name_flips: bool) -> None:
         return
     click.echo(f"{made.against['name']} -> {event.name}: {len(made.flips)} verdicts flipped")
     if made.flips:
-        print_table(("maker", "flip", "programs"), _tally(asked, made.flips))
+        print_table(("model", "flip", "programs"), _tally(asked, made.flips))
     if name_flips and made.flips:
         flips = [(one.program, one.before, one.after, one.reason) for one in made.flips]
         print_table(("program", "before", "after", "because"), flips)
 
 
 def _tally(asked: Asked, flips: Sequence["Flipped"]) -> list[tuple[str, str, int]]:
-    """(maker, from what to what, programs)."""
-    makers = {p: maker for m in asked.answer.measured for p, maker in zip(m.programs, m.makers, strict=True)}
-    counts = Counter((makers[one.program], f"{one.before} -> {one.after}") for one in flips)
+    """(model, from what to what, programs)."""
+    models = {p: model for m in asked.answer.measured for p, model in zip(m.programs, m.models, strict=True)}
+    counts = Counter((models[one.program], f"{one.before} -> {one.after}") for one in flips)
     return [(*key, count) for key, count in sorted(counts.items())]
 
 
@@ -184,7 +184,7 @@ def _as_json(asked: Asked, *, stored: bool) -> dict[str, Any]:
     event = asdict(asked.draft.event)
     del event["result"]
     flips = asked.draft.flips
-    tally = [{"maker": maker, "kind": kind, "count": count} for maker, kind, count in _tally(asked, flips or [])]
+    tally = [{"model": model, "kind": kind, "count": count} for model, kind, count in _tally(asked, flips or [])]
     return {
         "stored": stored,
         **event,

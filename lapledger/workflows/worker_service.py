@@ -30,7 +30,7 @@ QUALIFY row_number() OVER (PARTITION BY campaign_id ORDER BY _admission, _row) =
 """
 _WORKS = """
 SELECT * EXCLUDE (attempt_id, outcome, detail) FROM work
-WHERE campaign_id = $campaign AND outcome IS NULL AND list_contains($lanes, lane) ORDER BY place LIMIT $most
+WHERE campaign_id = $campaign AND outcome IS NULL AND list_contains($lanes, lane) ORDER BY position LIMIT $most
 """
 
 
@@ -133,7 +133,7 @@ class PoolFollower:
                 return
 
     def _waiting(self, questions: Questions, campaign: str) -> list[ExecutionRequested]:
-        """The open works of this worker's lanes, in the order of their place; none while a `lap run` does them."""
+        """The open works of this worker's lanes, in the order of their position; none while a `lap run` does them."""
         lanes = [str(lane) for lane in range(LANES) if partition_of(REQUESTS, str(lane)) in self._lanes]
         rows = questions.rows(_WORKS, campaign=campaign, lanes=lanes, most=MOST_WORKS)
         if rows and is_run_elsewhere(self._service, campaign):

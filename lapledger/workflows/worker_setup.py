@@ -77,7 +77,7 @@ def begin(opened: CampaignOpened, sandbox: Sandbox, *, worker_id: str, slots: in
         worker_id=worker_id,
         campaign_id=opened.campaign_id,
         host=host,
-        host_words=words,
+        host_description=words,
         interpreter=facts.interpreter,
         interpreter_version=sandbox.interpreter.version,
         isolation=facts.isolation,

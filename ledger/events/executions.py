@@ -78,7 +78,7 @@ class WorkerStarted:
     worker_id: Annotated[str, "producer epoch of the worker"]
     campaign_id: Annotated[str, "the campaign it works for"]
     host: Annotated[str, "fingerprint of the machine: hash of its processor, cores, kernel and memory"]
-    host_words: Annotated[str, "the same in words"]
+    host_description: Annotated[str, "the same, readable"]
     interpreter: Annotated[str, "SHA-256 of the interpreter's binary"]
     interpreter_version: Annotated[str, "for instance `3.11.7`"]
     isolation: Annotated[str, "`bubblewrap` or `plain`"]
@@ -98,7 +98,7 @@ class ExecutionRequestedV1:
     program_id: Annotated[str, "the program"]
     test_id: Annotated[str, "the test"]
     block: Annotated[int, "repetition block, from 0"]
-    place: Annotated[int, "place in the shuffled order, from 0"]
+    position: Annotated[int, "position in the shuffled order, from 0"]
 
 
 @fact("execution.requested", 2, stream=REQUESTS, key="lane", added={"lane": "4"})
@@ -112,8 +112,8 @@ class ExecutionRequested:
     program_id: Annotated[str, "the program"]
     test_id: Annotated[str, "the test"]
     block: Annotated[int, "repetition block, from 0"]
-    place: Annotated[int, "place in the shuffled order, from 0"]
-    lane: Annotated[str, "lane of the request stream: the place modulo the number of lanes, so that workers share"]
+    position: Annotated[int, "position in the shuffled order, from 0"]
+    lane: Annotated[str, "lane of the request stream: the position modulo the number of lanes, so that workers share"]
 
 
 LANES = PARTITIONS[REQUESTS]
@@ -143,7 +143,7 @@ class TimingMeasured:
     judged_limit_ns: Annotated[int, "time limit that decides the outcome"]
     hard_limit_ns: Annotated[int, "wall time at which it would be killed"]
     cut: Annotated[str, "why it was cut short: empty, `wall`, `cpu`, `output` or `memory`"]
-    place: Annotated[int, "place in the shuffled order"]
+    position: Annotated[int, "position in the shuffled order"]
     offset_ns: Annotated[int, "monotonic time since this worker started on the campaign"]
     core: Annotated[int | None, "core it was bound to; null when it was free to move"]
     slot: Annotated[int, "worker slot, from 0"]

@@ -55,7 +55,7 @@ class ProgramAdded:
     problem_id: Annotated[str, "the problem"]
     program_id: Annotated[str, "problem id, a slash, file stem, a dot, first 12 hex digits of the source's SHA-256"]
     name: Annotated[str, "file name in the package"]
-    maker: Annotated[str, "`human` or the model's name; estimates are grouped by it"]
+    model: Annotated[str, "`human` or the model's name; estimates are grouped by it"]
     label: Annotated[str, "claimed verdict: the folder's name, for instance `accepted`; empty when unknown"]
     language: Annotated[str, "programming language, for instance `python3`"]
     source_blob: Annotated[str, "SHA-256 of the source"]

@@ -50,7 +50,7 @@ FROM timing_measured t JOIN execution e USING (campaign_id, attempt_id)
 """
 
 _VERDICT = """
-SELECT r.*, p.maker, p.label, p.name FROM reward r JOIN program p USING (program_id)
+SELECT r.*, p.model, p.label, p.name FROM reward r JOIN program p USING (program_id)
 """
 
 _WORK = """
@@ -95,7 +95,7 @@ VIEWS: tuple[View, ...] = (
     _first("criterion", "criterion.declared", "criterion_hash", "declared criteria in canonical form"),
     _first("calibration", "calibration.fitted", "calibration_id", "fitted maps between campaigns"),
     _first("reward", "reward.assigned", "reward_id", "assigned rewards"),
-    View("verdict", "rewards with the program's maker, label and file name", _VERDICT, ("reward", "program")),
+    View("verdict", "rewards with the program's model, label and file name", _VERDICT, ("reward", "program")),
     _first("replay", "replay.completed", "replay_id", "named replays"),
     _first("imported", "results.imported", "import_id", "files of other tools, with what they leave unknown"),
     _first("annotation", "annotation.made", "annotation_id", "what people marked as suspect"),

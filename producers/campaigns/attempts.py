@@ -137,7 +137,7 @@ def _timing(
         judged_limit_ns=limits.wall_ns,
         hard_limit_ns=limits.wall_ns,
         cut=execution.cut,
-        place=request.place,
+        position=request.position,
         offset_ns=around.offset_ns,
         core=None,
         slot=around.slot,

@@ -42,7 +42,7 @@ class Plan:
 
 def is_reference(program: ProgramAdded) -> bool:
     """Whether a program belongs to the reference pool by the default rule."""
-    return program.maker == "human" and program.label == "accepted"
+    return program.model == "human" and program.label == "accepted"
 
 
 def check_name(campaign: str) -> None:
@@ -75,14 +75,14 @@ def make_plan(
     told = (*(word for pair in works for word in pair[1:]), *(word for pair in sorted(lent.items()) for word in pair))
     digest = sha256_words("plan", json.dumps(asdict(settings), sort_keys=True), *told)
     campaign = name or f"c-{digest[:12]}"
-    requests = tuple(_request(campaign, place, *work) for place, work in enumerate(works))
+    requests = tuple(_request(campaign, position, *work) for position, work in enumerate(works))
     run = {request.program_id for request in requests}
     members = [p for p in programs if lent.get(p.program_id, p.program_id) in run]
     shared = tuple(_shared(campaign, p, lent[p.program_id]) for p in members if p.program_id in lent)
     return Plan(_opened(campaign, digest, settings, members, requests), requests, shared)
 
 
-def _request(campaign: str, place: int, problem: str, program: str, test: str) -> ExecutionRequested:
+def _request(campaign: str, position: int, problem: str, program: str, test: str) -> ExecutionRequested:
     return ExecutionRequested(
         work_id=work_id(campaign, program, test, 0),
         campaign_id=campaign,
@@ -90,8 +90,8 @@ def _request(campaign: str, place: int, problem: str, program: str, test: str) -
         program_id=program,
         test_id=test,
         block=0,
-        place=place,
-        lane=str(place % LANES),
+        position=position,
+        lane=str(position % LANES),
     )
 
 

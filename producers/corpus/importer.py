@@ -39,7 +39,7 @@ class ImportPlan:
 
 
 def import_package(
-    package: Package, blobs: Blobs, known: AbstractSet[str], *, maker: str = HUMAN, importer: str = IMPORTER
+    package: Package, blobs: Blobs, known: AbstractSet[str], *, model: str = HUMAN, importer: str = IMPORTER
 ) -> ImportPlan:
     """What to append so that the ledger holds the package; `known` are the problem, test and program ids it has.
 
@@ -53,7 +53,7 @@ def import_package(
     programs = [program for program in package.programs if package.program_id(program) not in known]
     events: dict[str, Event] = {package.problem_id: _problem(package, importer)} if new_problem else {}
     events |= {package.test_id(test): _test(package, test, n) for n, test in tests}
-    events |= {package.program_id(program): _program(package, program, maker) for program in programs}
+    events |= {package.program_id(program): _program(package, program, model) for program in programs}
     statement = [package.statement] if new_problem and package.statement is not None else []
     blobs.put_many(
         chain(
@@ -108,12 +108,12 @@ def _test(package: Package, test: PackageTest, ordinal: int) -> TestAdded:
     )
 
 
-def _program(package: Package, program: PackageProgram, maker: str) -> ProgramAdded:
+def _program(package: Package, program: PackageProgram, model: str) -> ProgramAdded:
     return ProgramAdded(
         problem_id=package.problem_id,
         program_id=package.program_id(program),
         name=program.name,
-        maker=maker,
+        model=model,
         label=program.label,
         language="python3",
         source_blob=blob_digest(program.source),

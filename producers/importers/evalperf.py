@@ -30,7 +30,7 @@ from lapledger.replay.conventions import DifferentialScore, evalperf_dps, evalpe
 
 FORMAT = "evalperf"
 REFERENCE = "evalperf-reference"
-"""The maker of its references: models, and the file does not say which."""
+"""The model of its references: models, and the file does not say which."""
 UNKNOWN = (
     "the tests and the large input",
     "how a sample failed: a wrong answer, an error and a time limit look alike and are told as failed",
@@ -47,16 +47,16 @@ _SAID = ("date", "n_samples", "temperature", "min_correct", "max_profile")
 
 
 def read(path: Path, model: str | None = None) -> Results:
-    """The results in a file; `model` names the maker of its samples, else the file's name does. UserError otherwise."""
+    """The results in a file; `model` names the model of its samples, else the file's name does. UserError otherwise."""
     file, data = read_whole(path)
     where = shown(file.name)
     whole = Record.of(parse_json(data, where), where)
     tasks = whole.record("eval") if whole.has("eval") else whole
-    maker = model or model_of(file.name)
+    model = model or model_of(file.name)
     said = {key: whole.value[key] for key in _SAID if whole.has(key)}
     least = whole.whole("min_correct") if "min_correct" in said else 10
     records = {task: tasks.record(task) for task in tasks.names()}
-    problems = tuple(_problem(task, record, maker) for task, record in records.items())
+    problems = tuple(_problem(task, record, model) for task, record in records.items())
     if not problems:
         raise UserError(f"{where}: holds no task; give a file like `MODEL_evalperf_results.json`")
     scores = {task: [r.number("score") for r in record.records("ref", "reference")] for task, record in records.items()}
@@ -64,40 +64,40 @@ def read(path: Path, model: str | None = None) -> Results:
         format=FORMAT,
         tool="EvalPerf (EvalPlus)",
         file=file,
-        model=maker,
-        called=maker,
+        model=model,
+        called=model,
         service=FORMAT,
         reference_rule="every reference of its task",
         problems=problems,
         left_out=tuple(reason for task, record in records.items() for reason in _left_out(task, record)),
         unknown=UNKNOWN,
         reading=2,
-        said={**said, "cumulative shares of the references, slow to fast, %": scores},
+        source_metadata={**said, "cumulative shares of the references, slow to fast, %": scores},
         figures=_figures(records, least),
     )
 
 
-def _problem(task: str, record: Record, maker: str) -> ResultProblem:
+def _problem(task: str, record: Record, model: str) -> ResultProblem:
     seen: Counter[str] = Counter()
     programs = []
     for sample in record.records("results", "sample"):
         source = sample.text("solution")
         digest = blob_digest(source.encode())
-        name = f"{word(maker)}-{seen[digest]}"
-        programs.append(_sample(sample, source, name, maker=maker, profiled=_profiled(record, sample)))
+        name = f"{word(model)}-{seen[digest]}"
+        programs.append(_sample(sample, source, name, model=model, profiled=_profiled(record, sample)))
         seen[digest] += 1
     references = [_reference(place, ref) for place, ref in enumerate(record.records("ref", "reference"))]
     return ResultProblem(original=task, tests=_TESTS, programs=(*programs, *references))
 
 
-def _sample(sample: Record, source: str, name: str, *, maker: str, profiled: bool) -> ResultProgram:
+def _sample(sample: Record, source: str, name: str, *, model: str, profiled: bool) -> ResultProgram:
     passed = sample.flag("pass")
     runs = [Run("correctness", ACCEPTED if passed else FAILED)]
     if profiled and (cost := _cost(sample)) is not None:
         runs.append(_counted((Repetition(instructions=cost),)))
     return ResultProgram(
         name=name,
-        maker=maker,
+        model=model,
         label="",
         source=source,
         language="python3",
@@ -135,7 +135,7 @@ def _reference(place: int, record: Record) -> ResultProgram:
     cost = _cost(record)
     return ResultProgram(
         name=f"reference-{place:03d}",
-        maker=REFERENCE,
+        model=REFERENCE,
         label=ACCEPTED,
         source=record.text("solution"),
         language="python3",

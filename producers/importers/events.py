@@ -122,9 +122,9 @@ def _told(results: Results, campaign: str, provenance: Provenance) -> ResultsImp
         campaign_id=campaign,
         model=results.model,
         records=len(results.problems),
-        left_out=shortened(results.left_out),
+        excluded=shortened(results.left_out),
         unknown=results.unknown,
-        said=json.dumps(results.said, sort_keys=True, allow_nan=False),
+        source_metadata=json.dumps(results.source_metadata, sort_keys=True, allow_nan=False),
         importer=results.importer,
     )
 
@@ -144,9 +144,9 @@ def imported(form: str, tool: str, file: SourceFile, provenance: Provenance) -> 
         campaign_id=None,
         model="",
         records=0,
-        left_out=(),
+        excluded=(),
         unknown=(),
-        said="{}",
+        source_metadata="{}",
         importer=f"{form} 1",
     )
 
@@ -210,7 +210,7 @@ def _program(problem: str, key: str, program: ResultProgram) -> ProgramAddedV2:
         problem_id=problem,
         program_id=key,
         name=program.name,
-        maker=program.maker,
+        model=program.model,
         label=program.label,
         language=program.language,
         source_blob=None if source is None else blob_digest(source),

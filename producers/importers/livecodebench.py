@@ -41,35 +41,35 @@ MOST_SAID_BYTES = 512 * 1024
 
 
 def read(path: Path, model: str | None = None) -> Results:
-    """The grading in a file; `model` names the maker of its samples, else the file's name does. UserError otherwise."""
+    """The grading in a file; `model` names the model of its samples, else the file's name does. UserError otherwise."""
     file, data = read_whole(path)
     where = shown(file.name)
     value = parse_json(data, where)
     if not isinstance(value, list) or not value:
         raise UserError(f"{where}: no list of questions; give LiveCodeBench's `*_eval_all.json`")
-    maker = model or model_of(file.name)
+    model = model or model_of(file.name)
     questions = [_question(item, f"{where}, question {place}") for place, item in enumerate(value, 1)]
     problems: dict[str, ResultProblem] = {}
     for question in questions:
-        problem = _problem(question, maker)
+        problem = _problem(question, model)
         if problems.setdefault(problem.original, problem) is not problem:
             raise UserError(f"{question.where}: the question appears twice; keep one of them")
     results = Results(
         format=FORMAT,
         tool="LiveCodeBench",
         file=file,
-        model=maker,
-        called=maker,
+        model=model,
+        called=model,
         service=FORMAT,
         reference_rule="none: the file has no references",
         problems=tuple(problems.values()),
         unknown=UNKNOWN,
         reading=2,
-        said={"platforms": sorted({question.text("platform") for question in questions})},
+        source_metadata={"platforms": sorted({question.text("platform") for question in questions})},
         figures=_figures(questions),
     )
     contests = _contests(results, questions)
-    return replace(results, said=results.said | {"questions": contests}) if contests else results
+    return replace(results, source_metadata=results.source_metadata | {"questions": contests}) if contests else results
 
 
 def _contests(results: Results, questions: list[Record]) -> Mapping[str, Mapping[str, str]]:
@@ -90,14 +90,14 @@ def _question(value: Any, where: str) -> Record:
     return Record(record.value, f"{where} ({shown(record.text('question_id'))})")
 
 
-def _problem(question: Record, maker: str) -> ResultProblem:
+def _problem(question: Record, model: str) -> ResultProblem:
     graded, codes = question.open_flags("graded_list"), question.texts("code_list")
     notes = question.items("metadata") if question.has("metadata") else [None] * len(codes)
     if not len(graded) == len(codes) == len(notes) or not codes:
         sizes = f"{len(codes)} programs, {len(graded)} grades and {len(notes)} notes"
         raise UserError(f"{question.where}: {sizes}; there must be one of each a sample, and at least one")
     programs = tuple(
-        _sample(f"{word(maker)}-{place}", maker, code, _runs(grade, _note(note, f"{question.where}, sample {place}")))
+        _sample(f"{word(model)}-{place}", model, code, _runs(grade, _note(note, f"{question.where}, sample {place}")))
         for place, (code, grade, note) in enumerate(zip(codes, graded, notes, strict=True))
     )
     return ResultProblem(
@@ -142,8 +142,8 @@ def _run(graded: bool, note: Record) -> Run:
     return Run("all", outcome, "" if graded else line("; ".join(told)), timed)
 
 
-def _sample(name: str, maker: str, code: str, runs: tuple[Run, ...]) -> ResultProgram:
-    return ResultProgram(name=name, maker=maker, label="", source=code, language="python3", reference=False, runs=runs)
+def _sample(name: str, model: str, code: str, runs: tuple[Run, ...]) -> ResultProgram:
+    return ResultProgram(name=name, model=model, label="", source=code, language="python3", reference=False, runs=runs)
 
 
 def _figures(questions: list[Record]) -> dict[str, float | str | None]:

@@ -46,31 +46,31 @@ UNKNOWN = (
 
 
 def read(path: Path, model: str | None = None) -> Results:
-    """The session in a file; `model` names the maker of its samples, else the file's name does. UserError otherwise."""
+    """The session in a file; `model` names the model of its samples, else the file's name does. UserError otherwise."""
     file, data = read_whole(path)
     where = shown(file.name)
     session = Record.of(parse_json(data, where), where)
-    maker = model or model_of(file.name)
+    model = model or model_of(file.name)
     scores = _Scores()
-    problems = tuple(_problem(session, slug, maker, scores) for slug in session.names())
+    problems = tuple(_problem(session, slug, model, scores) for slug in session.names())
     if not problems:
         raise UserError(f"{where}: holds no problem; give a file like `MODEL_eval.json`")
     return Results(
         format=FORMAT,
         tool="Mercury",
         file=file,
-        model=maker,
-        called=maker,
+        model=model,
+        called=model,
         service=FORMAT,
         reference_rule="every human run time of the session",
         problems=problems,
         unknown=(*UNKNOWN, *scores.unknown()),
-        said={},
+        source_metadata={},
         figures=scores.figures(),
     )
 
 
-def _problem(session: Record, slug: str, maker: str, scores: "_Scores") -> ResultProblem:
+def _problem(session: Record, slug: str, model: str, scores: "_Scores") -> ResultProblem:
     samples = session.records(slug, f"{shown(slug)}, sample")
     if not samples:
         session.refuse(slug, "at least one sample")
@@ -79,7 +79,7 @@ def _problem(session: Record, slug: str, maker: str, scores: "_Scores") -> Resul
     for sample in samples:
         if sample.all_seconds_ns("runtimes") != times:
             raise UserError(f"{sample.where}: its 'runtimes' differ from those of sample 1; a session has one set")
-        program = _sample(sample, maker)
+        program = _sample(sample, model)
         if programs.setdefault(program.name, program) is not program:
             raise UserError(f"{sample.where}: its 'index' was used before; give every sample of a problem one index")
         scores.add(slug, sample)
@@ -92,7 +92,7 @@ def _status(sample: Record) -> Record:
     return sample.record("status" if sample.has("status") else "result")
 
 
-def _sample(sample: Record, maker: str) -> ResultProgram:
+def _sample(sample: Record, model: str) -> ResultProgram:
     status = _status(sample)
     told = status.text("result")
     outcome = "run_time_error" if told.startswith("failed@error") else _OUTCOMES.get(told)
@@ -101,8 +101,8 @@ def _sample(sample: Record, maker: str) -> ResultProgram:
     measured = told in _MEASURED and status.number("runtime") > 0
     timed = (Repetition(status.seconds_ns("runtime")),) if measured else ()
     return ResultProgram(
-        name=f"{word(maker)}-{status.whole('index')}",
-        maker=maker,
+        name=f"{word(model)}-{status.whole('index')}",
+        model=model,
         label="",
         source=sample.text("solution"),
         language="python3",
@@ -114,7 +114,7 @@ def _sample(sample: Record, maker: str) -> ResultProgram:
 def _reference(place: int, of: int, wall_ns: int) -> ResultProgram:
     return ResultProgram(
         name=f"reference-{place:03d}-of-{of:03d}",
-        maker=HUMAN,
+        model=HUMAN,
         label=ACCEPTED,
         source=None,
         language="python3",

@@ -54,7 +54,7 @@ class ResultProgram:
     """A program with its runs; `source` is None where only its durations are known."""
 
     name: str
-    maker: str
+    model: str
     label: str
     source: str | None
     language: str
@@ -99,7 +99,7 @@ class Results:
     problems: tuple[ResultProblem, ...]
     left_out: tuple[str, ...] = ()
     unknown: tuple[str, ...]
-    said: dict[str, object]
+    source_metadata: dict[str, object]
     figures: dict[str, float | str | None]
     reading: int = 1  # which version of the reader: another one may tell other facts of the same file
 

@@ -55,7 +55,7 @@ def read(path: Path, model: str | None = None) -> Results:
         problems=tuple(problems.values()),
         left_out=tuple(left_out),
         unknown=UNKNOWN,
-        said=_said(shared),
+        source_metadata=_said(shared),
         figures={
             "benchmarks": len(problems),
             "repetitions": sum(
@@ -100,7 +100,7 @@ def _problem(benchmark: Record, name: str, metadata: Record) -> ResultProblem:
         raise UserError(f"{benchmark.where}: the benchmark {shown(name)} has no value; leave it out of the file")
     program = ResultProgram(
         name="benchmark",
-        maker=HUMAN,
+        model=HUMAN,
         label=ACCEPTED,
         source=None,
         language="",

@@ -123,7 +123,7 @@ def _timing(place: Place, ids: _Ids, number: int, one: Repetition) -> TimingMeas
         judged_limit_ns=None,
         hard_limit_ns=None,
         cut="",
-        place=None,
+        position=None,
         offset_ns=None,
         core=None,
         slot=None,

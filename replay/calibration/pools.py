@@ -37,7 +37,7 @@ def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Fi
     return replace(
         fresh,
         programs=fresh.programs + tuple(stored.programs[i] for i in rows),
-        makers=fresh.makers + tuple(stored.makers[i] for i in rows),
+        models=fresh.models + tuple(stored.models[i] for i in rows),
         labels=fresh.labels + tuple(stored.labels[i] for i in rows),
         candidate=np.append(fresh.candidate, np.zeros(len(rows), dtype=np.bool_)),
         reference=np.append(fresh.reference, np.ones(len(rows), dtype=np.bool_)),

@@ -42,7 +42,7 @@ class Held:
     """Measurements on a device, for criteria that differ in tau, reading, percentile and smallest pool alone."""
 
     resident: Resident
-    makers: tuple[str, ...]  # in alphabetical order: the columns of an answer's `passed` and `p_tau`
+    models: tuple[str, ...]  # in alphabetical order: the columns of an answer's `passed` and `p_tau`
 
 
 def hold(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: str) -> Held:
@@ -54,16 +54,16 @@ def hold(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: 
     if not (criterion.needs_pool and in_torch(criterion)):
         raise ReplayError("a device holds questions about the mean of 'mean', 'strict' or 'weak' percentiles alone")
     where, gates = find_device(device), replace(criterion, tau="100")
-    makers = sorted({maker for m in problems for maker in np.array(m.makers)[m.candidate].tolist()})
+    models = sorted({model for m in problems for model in np.array(m.models)[m.candidate].tolist()})
     tasks = []
     for number, m in enumerate(problems):
         case = _Case.of(m, criterion)
         certain = judge(m, gates).status  # where tau is 100 the gate on q is open: what is left is all the others
         counted = m.candidate & (not case.rules.left_out)
-        maker = np.where(counted, np.searchsorted(makers, m.makers), -1)
+        model = np.where(counted, np.searchsorted(models, m.models), -1)
         for task, (_, rows) in zip(case.tasks(case.court()), patterns(case.tried.lacking), strict=True):
-            tasks.append(replace(task, certain=certain[rows], maker=maker[rows], problem=number))
-    return Held(Resident.of(Padded.of(tasks), where), tuple(makers))
+            tasks.append(replace(task, certain=certain[rows], model=model[rows], problem=number))
+    return Held(Resident.of(Padded.of(tasks), where), tuple(models))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

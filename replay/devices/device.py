@@ -70,7 +70,7 @@ class Answer:
     q_hi: Tensor  # [B, M]
     q_den: Tensor  # [B, M]
     status: Tensor  # [B, M] 1 passed, 0 failed, -1 undecided
-    passed: Tensor  # [Q, K] programs of each maker that passed, problem by problem
+    passed: Tensor  # [Q, K] programs of each model that passed, problem by problem
     p_tau: Tensor  # [K] mean over the problems of the share that passed, float64
 
 
@@ -122,7 +122,7 @@ class Resident:
     runs: Tensor
     left_out: Tensor
     certain: Tensor
-    maker: Tensor
+    model: Tensor
     problem: Tensor
     programs: Tensor
 
@@ -149,7 +149,7 @@ class Resident:
         counted = [side.counts(self.runs, self.left_out) for side in self.sides]
         q_lo, q_hi, q_den = self._quality(counted, criterion)
         status = self._status(q_lo, q_hi, q_den, criterion)
-        passed = self._by_maker(status == 1)
+        passed = self._by_model(status == 1)
         share = passed.double() / self.programs.clamp(min=1)
         k: tuple[Tensor, ...] = ()
         if with_ranks:
@@ -201,11 +201,11 @@ class Resident:
         g = torch.where((q_den > 0) & (self.size >= criterion.min_references), g, -1)
         return torch.where((self.certain == 0) | (g == 0), 0, torch.minimum(self.certain, g))
 
-    def _by_maker(self, chosen: Tensor) -> Tensor:
-        """How many programs of each maker are chosen on each problem [Q, K]."""
+    def _by_model(self, chosen: Tensor) -> Tensor:
+        """How many programs of each model are chosen on each problem [Q, K]."""
         problems, kinds = self.programs.shape
         sums = chosen.new_zeros((len(chosen), kinds + 1), dtype=torch.int64)  # the last one: who is not counted
-        sums.scatter_add_(1, self.maker, chosen.long())
+        sums.scatter_add_(1, self.model, chosen.long())
         return sums.new_zeros((problems, kinds)).index_add_(0, self.problem, sums[:, :kinds])
 
 

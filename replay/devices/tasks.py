@@ -30,7 +30,7 @@ class Task:
     hi: Ints  # [M, T']
     duplicate: Ints  # [M]
     certain: Bytes | None = None  # [M] every gate but the one on q: 1, 0, -1 undecided; None where nobody asks
-    maker: Ints | None = None  # [M] number of each program's maker, -1 for one that is not counted; None for one maker
+    model: Ints | None = None  # [M] number of each program's model, -1 for one that is not counted; None for one model
     problem: int = 0  # number of the problem: one of several pools where programs lack different tests
 
     @property
@@ -72,9 +72,9 @@ class Padded:
     runs: Ints  # [L] places in [B, T, M] of runs that leave a reference out
     left_out: Ints  # [L] places in [B, T, N] of those references
     certain: Bytes  # [B, M] every gate but the one on q
-    maker: Ints  # [B, M] number of the maker, K for a program that is not counted
+    model: Ints  # [B, M] number of the model, K for a program that is not counted
     problem: Ints  # [B]
-    programs: Ints  # [Q, K] programs of each maker on each problem
+    programs: Ints  # [Q, K] programs of each model on each problem
 
     @classmethod
     def of(cls, tasks: Sequence[Task]) -> "Padded":
@@ -84,10 +84,10 @@ class Padded:
             raise ReplayError(f"{n} references on {t} tests do not fit 64 bits when ranked together; judge on the host")
         columns, groups = [task.column for task in tasks], [task.group for task in tasks]
         c = max((len(task.pool.names) for task in tasks), default=0) + 1
-        group, (maker, kinds) = _padded(groups, (n,), c), _makers(tasks, m)
+        group, (model, kinds) = _padded(groups, (n,), c), _models(tasks, m)
         problem = np.array([task.problem for task in tasks], dtype=np.int64)
         programs = np.zeros((int(problem.max(initial=-1)) + 1, kinds), dtype=np.int64)
-        np.add.at(programs, problem, (maker[:, :, None] == np.arange(kinds)).sum(axis=1))
+        np.add.at(programs, problem, (model[:, :, None] == np.arange(kinds)).sum(axis=1))
         runs, left_out = _left_out(groups, columns, [task.shape[1] for task in tasks], shape)
         gates = [np.ones(task.shape[2]) if task.certain is None else task.certain for task in tasks]
         return cls(
@@ -100,7 +100,7 @@ class Padded:
             runs=runs,
             left_out=left_out,
             certain=_padded(gates, (m,), 0).astype(np.int8),
-            maker=maker,
+            model=model,
             problem=problem,
             programs=programs,
         )
@@ -142,11 +142,11 @@ def _padded(arrays: Sequence[npt.NDArray[Any]], shape: tuple[int, ...], fill: in
     return whole
 
 
-def _makers(tasks: Sequence[Task], most: int) -> tuple[Ints, int]:
-    """The number of each program's maker [B, M], and how many there are; that number for whoever is not counted."""
-    makers = [np.zeros(task.shape[2], np.int64) if task.maker is None else task.maker for task in tasks]
-    kinds = max((int(maker.max(initial=-1)) for maker in makers), default=-1) + 1
-    return _padded([np.where(maker < 0, kinds, maker) for maker in makers], (most,), kinds), kinds
+def _models(tasks: Sequence[Task], most: int) -> tuple[Ints, int]:
+    """The number of each program's model [B, M], and how many there are; that number for whoever is not counted."""
+    models = [np.zeros(task.shape[2], np.int64) if task.model is None else task.model for task in tasks]
+    kinds = max((int(model.max(initial=-1)) for model in models), default=-1) + 1
+    return _padded([np.where(model < 0, kinds, model) for model in models], (most,), kinds), kinds
 
 
 def _ends(tasks: Sequence[Task], shape: tuple[int, int, int]) -> tuple[Ends, ...]:

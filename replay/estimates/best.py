@@ -60,14 +60,14 @@ def best_curve(low: Sequence[Floats], high: Sequence[Floats]) -> list[BestOf]:
 def efficiencies(
     verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], run: str
 ) -> tuple[list[Floats], list[Floats]]:
-    """Each problem's efficiencies of one maker's samples, from and to: 1 - q where correct, 0 where not.
+    """Each problem's efficiencies of one model's samples, from and to: 1 - q where correct, 0 where not.
 
     An undecided sample is worth 0 at least; one without a rank is worth 0 to 1. Problems that left the environment and
     those without a sample are not among them.
     """
     low, high = [], []
     for v, m in zip(verdicts, measurements, strict=True):
-        mine = m.candidate & (np.array(m.makers) == run)
+        mine = m.candidate & (np.array(m.models) == run)
         if v.left_out or not mine.any():
             continue
         den = np.maximum(v.q_den, 1)
@@ -80,7 +80,7 @@ def efficiencies(
 def speed_ups(
     verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], criterion: Criterion, run: str
 ) -> tuple[list[Floats], list[Floats]]:
-    """Each problem's speeds of one maker's samples, from and to: total time of the median correct reference over own.
+    """Each problem's speeds of one model's samples, from and to: total time of the median correct reference over own.
 
     Over all tests, as `totals` adds them. 0 where a sample is not correct, crashed or went wrong; 0 at least where that
     is open or it was killed, and not known (nan) at most where nothing of its time is. Problems without a correct
@@ -88,7 +88,7 @@ def speed_ups(
     """
     low, high = [], []
     for v, m in zip(verdicts, measurements, strict=True):
-        mine = m.candidate & (np.array(m.makers) == run)
+        mine = m.candidate & (np.array(m.models) == run)
         if v.left_out or not mine.any():
             continue
         every = totals(v, m, criterion)

@@ -19,7 +19,7 @@ from lapledger.replay.measurements import Floats, Ints, ProblemMeasurements
 class Counts:
     """One training run's samples [P] on the problems where it has any."""
 
-    run: str  # its maker
+    run: str  # its model
     problems: tuple[str, ...]  # [P]
     samples: Ints  # [P]
     passed: Ints  # [P]
@@ -55,9 +55,9 @@ def _pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def count(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], run: str) -> Counts:
-    """The candidates of one maker, problem by problem, as verdicts and measurements go in pairs.
+    """The candidates of one model, problem by problem, as verdicts and measurements go in pairs.
 
-    ReplayError when they do not match, are of several campaigns, or hold no candidate of that maker.
+    ReplayError when they do not match, are of several campaigns, or hold no candidate of that model.
     """
     if [v.problem for v in verdicts] != [m.problem for m in measurements]:
         raise ReplayError("estimate: verdicts and measurements name different problems; judge the same measurements")
@@ -65,7 +65,7 @@ def count(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasuremen
     rows: list[tuple[str, int, int, int]] = []
     gone: list[str] = []
     for v, m in zip(verdicts, measurements, strict=True):
-        status = v.status[m.candidate & (np.array(m.makers) == run)]
+        status = v.status[m.candidate & (np.array(m.models) == run)]
         if not len(status):
             continue
         if v.left_out:
@@ -74,6 +74,6 @@ def count(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasuremen
         passed, open_ = int((status == Status.PASS).sum()), int((status == Status.UNDECIDED).sum())
         rows.append((v.problem, len(status), passed, open_))
     if not rows and not gone:
-        raise ReplayError(f"estimate: no candidate of {run!r} in these problems; name a maker that has programs here")
+        raise ReplayError(f"estimate: no candidate of {run!r} in these problems; name a model that has programs here")
     samples, passes, undecided = (np.array([row[i] for row in rows], dtype=np.int64) for i in (1, 2, 3))
     return Counts(run, tuple(row[0] for row in rows), samples, passes, undecided, tuple(gone))

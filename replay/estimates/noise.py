@@ -93,14 +93,14 @@ def slower_than_all(
     criterion: Criterion,
     run: str | None = None,
 ) -> SlowShare:
-    """The share of correct candidates, of one maker or of all, whose total time exceeds that of every reference.
+    """The share of correct candidates, of one model or of all, whose total time exceeds that of every reference.
 
     Totals over the optimization tests, against the correct references without the program and its exact duplicates. A
     killed run took its limit at least. A program without such a reference, or without a duration, is not counted.
     """
     problems, counts = 0, np.zeros(3, dtype=np.int64)
     for v, m in zip(verdicts, measurements, strict=True):
-        mine = (m.candidate if run is None else m.candidate & (np.array(m.makers) == run)) & (v.c == Status.PASS)
+        mine = (m.candidate if run is None else m.candidate & (np.array(m.models) == run)) & (v.c == Status.PASS)
         found = np.zeros(3, dtype=np.int64) if v.left_out else _slower(mine, v, m, criterion)
         problems += bool(found[0])
         counts += found

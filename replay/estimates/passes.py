@@ -1,4 +1,4 @@
-"""pass@k of each maker's candidates over problems, with every denominator it stands on.
+"""pass@k of each model's candidates over problems, with every denominator it stands on.
 
 The sampling interval over problems and the bound that undecided verdicts leave open are two columns, never merged. No
 verdict is made here.
@@ -18,9 +18,9 @@ from lapledger.replay.measurements import Bytes, Ints, ProblemMeasurements
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """pass@k of one maker's candidates, with every denominator it stands on."""
+    """pass@k of one model's candidates, with every denominator it stands on."""
 
-    maker: str
+    model: str
     k: int
     problems: int
     programs: int
@@ -37,10 +37,10 @@ class Estimate:
 
 
 def estimate(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], k: int) -> list[Estimate]:
-    """One estimate a maker, makers in alphabetical order.
+    """One estimate a model, models in alphabetical order.
 
     Verdicts and measurements go in pairs, one a problem. ReplayError when they do not match or are of several
-    campaigns, or when a problem has fewer than k candidates of a maker: no problem is left out in silence.
+    campaigns, or when a problem has fewer than k candidates of a model: no problem is left out in silence.
     """
     if [v.problem for v in verdicts] != [m.problem for m in measurements]:
         raise ReplayError("estimate: verdicts and measurements name different problems; judge the same measurements")
@@ -61,17 +61,17 @@ def estimate_statuses(
     """The same from bare statuses [P] and pool sizes [P], one array a problem, and whether it left the environment."""
     rows: dict[str, list[_Row | None]] = {}
     for status, sizes, m, gone in zip(statuses, pool_sizes, measurements, left_out, strict=True):
-        makers = np.array(m.makers)
-        for maker in sorted(set(makers[m.candidate].tolist())):
-            mine = m.candidate & (makers == maker)
-            row = None if gone else _row(m.problem, maker, status[mine], sizes[mine], k=k)
-            rows.setdefault(maker, []).append(row)
-    return [_estimate(maker, k, rows[maker]) for maker in sorted(rows)]
+        models = np.array(m.models)
+        for model in sorted(set(models[m.candidate].tolist())):
+            mine = m.candidate & (models == model)
+            row = None if gone else _row(m.problem, model, status[mine], sizes[mine], k=k)
+            rows.setdefault(model, []).append(row)
+    return [_estimate(model, k, rows[model]) for model in sorted(rows)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One maker on one problem."""
+    """One model on one problem."""
 
     counts: tuple[int, int, int]  # passed, failed, undecided
     references: tuple[int, int]
@@ -79,10 +79,10 @@ class _Row:
     upper: float
 
 
-def _row(problem: str, maker: str, status: Bytes, sizes: Ints, *, k: int) -> _Row:
+def _row(problem: str, model: str, status: Bytes, sizes: Ints, *, k: int) -> _Row:
     n = len(status)
     if n < k:
-        raise ReplayError(f"pass@{k} of {maker}: problem {problem} has {n} candidates; choose k <= {n} or sample more")
+        raise ReplayError(f"pass@{k} of {model}: problem {problem} has {n} candidates; choose k <= {n} or sample more")
     passed, failed = int((status == Status.PASS).sum()), int((status == Status.FAIL).sum())
     undecided = n - passed - failed
     upper = pass_at_k(n, passed + undecided, k)
@@ -90,13 +90,13 @@ def _row(problem: str, maker: str, status: Bytes, sizes: Ints, *, k: int) -> _Ro
     return _Row((passed, failed, undecided), bounds, pass_at_k(n, passed, k), upper)
 
 
-def _estimate(maker: str, k: int, rows: list[_Row | None]) -> Estimate:
-    """One maker's estimate over the problems that stayed; nan when none did."""
+def _estimate(model: str, k: int, rows: list[_Row | None]) -> Estimate:
+    """One model's estimate over the problems that stayed; nan when none did."""
     stayed = [row for row in rows if row is not None]
     passed, failed, undecided = (sum(row.counts[i] for row in stayed) for i in range(3))
     share = over_problems(*(np.array([getattr(row, end) for row in stayed]) for end in ("value", "upper")))
     return Estimate(
-        maker,
+        model,
         k,
         problems=share.problems,
         programs=passed + failed + undecided,

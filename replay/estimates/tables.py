@@ -1,4 +1,4 @@
-"""Rows of a report: pass@k with its intervals, and the paired difference of two makers on the same problems.
+"""Rows of a report: pass@k with its intervals, and the paired difference of two models on the same problems.
 
 Every row names its training runs, problems and samples. Bounds from undecided verdicts, intervals over problems and
 intervals over training runs stand in columns of their own.

@@ -1,6 +1,6 @@
 """Difficulty tiers of problems: a field that the user named, or terciles of how long the human solutions are.
 
-Which problems lie in a tier is said here; what a maker does there is said by the other estimates.
+Which problems lie in a tier is said here; what a model does there is said by the other estimates.
 """
 
 import io

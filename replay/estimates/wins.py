@@ -1,4 +1,4 @@
-"""Pairwise speed between two makers on the same problems, where tests are too short for percentiles.
+"""Pairwise speed between two models on the same problems, where tests are too short for percentiles.
 
 Durations of one campaign only: candidates are never mapped into another. Ties, left-out problems and those that hang on
 what was never seen are named; intervals over problems, intervals over training runs and bounds stand apart.
@@ -47,7 +47,7 @@ def speeds(
     criterion: Criterion,
     runs: Sequence[str],
 ) -> dict[str, Totals]:
-    """Problem -> total times of the samples of some makers that are correct, or may be; every problem they have.
+    """Problem -> total times of the samples of some models that are correct, or may be; every problem they have.
 
     A sample's speed is the sum of its durations over all tests; one with a crashed or wrong run has none, and a killed
     run took longer than its limit. None on a problem that left the environment. ReplayError for several campaigns.
@@ -55,7 +55,7 @@ def speeds(
     one_campaign(measurements)
     found = {}
     for v, m in zip(verdicts, measurements, strict=True):
-        mine = m.candidate & np.isin(np.array(m.makers), list(runs))
+        mine = m.candidate & np.isin(np.array(m.models), list(runs))
         if mine.any():
             found[m.problem] = totals(v, m, criterion).of(mine & (not v.left_out))
     return found

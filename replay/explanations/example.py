@@ -53,7 +53,7 @@ def example() -> ProblemMeasurements:
             output_chars=nothing,
         ),
         programs=names,
-        makers=tuple("human" if is_reference else "model" for is_reference in reference),
+        models=tuple("human" if is_reference else "model" for is_reference in reference),
         labels=("accepted",) * len(names),
         candidate=~reference,
         reference=reference,

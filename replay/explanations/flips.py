@@ -29,7 +29,7 @@ class Change:
 
     problem: str
     program: str
-    maker: str
+    model: str
     before: Status
     after: Status
     reason_before: str
@@ -62,9 +62,9 @@ def turned(
 
 
 def tally(changes: Sequence[Change]) -> list[tuple[str, str, int]]:
-    """(maker, kind, number of changes), in order of both words."""
-    counts = Counter((change.maker, change.kind) for change in changes)
-    return [(maker, kind, count) for (maker, kind), count in sorted(counts.items())]
+    """(model, kind, number of changes), in order of both words."""
+    counts = Counter((change.model, change.kind) for change in changes)
+    return [(model, kind, count) for (model, kind), count in sorted(counts.items())]
 
 
 def _changes(before: "_Side", after: "_Side", *, timed: bool) -> list[Change]:
@@ -105,7 +105,7 @@ def _change(before: _Side, after: _Side, old: int, new: int) -> Change:
     return Change(
         problem=before.m.problem,
         program=before.m.programs[old],
-        maker=before.m.makers[old],
+        model=before.m.models[old],
         before=Status(int(before.verdicts.status[old])),
         after=Status(int(after.verdicts.status[new])),
         reason_before=before.verdicts.reason[old],

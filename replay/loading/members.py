@@ -16,7 +16,7 @@ from lapledger.ledger.store.columns import Wanted
 from lapledger.replay.loading.column_batches import Pieces
 from lapledger.replay.measurements import Bools, Ints, Tests
 
-PROGRAMS = Wanted("program.added", ("program_id", "maker", "label", "source_blob"), words=("maker", "label"))
+PROGRAMS = Wanted("program.added", ("program_id", "model", "label", "source_blob"), words=("model", "label"))
 _DIGITS = 15  # hex digits that fit a number of 64 bits with a sign
 _SIZES = ("input_bytes", "input_chars", "output_bytes", "output_chars")
 _KINDS = ("original", "correctness", "optimization")
@@ -47,7 +47,7 @@ class Programs:
     """The member programs of one problem [P], in order of their ids."""
 
     ids: tuple[str, ...]
-    makers: tuple[str, ...]
+    models: tuple[str, ...]
     labels: tuple[str, ...]
     sources: pa.Array  # SHA-256; null where unknown
 
@@ -89,9 +89,9 @@ def programs_of(rows: Pieces, campaign: Campaign) -> Programs:
         first = _first([name if name in campaign.programs else None for name in told])
     ids = tuple(sorted(first))
     places = [first[name] for name in ids]
-    makers, labels = (rows.strings(name).to_pylist() for name in ("maker", "label"))
+    models, labels = (rows.strings(name).to_pylist() for name in ("model", "label"))
     sources = rows.strings("source_blob").take(pa.array(np.array(places, dtype=np.int64)))
-    return Programs(ids, tuple(map(makers.__getitem__, places)), tuple(map(labels.__getitem__, places)), sources)
+    return Programs(ids, tuple(map(models.__getitem__, places)), tuple(map(labels.__getitem__, places)), sources)
 
 
 def _numbers(digests: pa.Array) -> Ints:

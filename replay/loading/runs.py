@@ -96,7 +96,7 @@ def measurements(
         campaign=campaign.name,
         tests=tests,
         programs=programs.ids,
-        makers=programs.makers,
+        models=programs.models,
         labels=programs.labels,
         candidate=np.ones(shape[0], dtype=np.bool_),
         reference=programs.among(campaign.references),

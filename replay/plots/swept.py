@@ -10,13 +10,13 @@ from lapledger.replay.plots.panels import Line, Panel, band, look, panels_plot
 from lapledger.replay.studies.sweeps import Point
 
 AXES = ("tau", "timeout_ns", "beta_ns", "alpha")
-LABELS = {"tau": "tau (%)", "timeout_ns": "timeout (ms)", "beta_ns": "beta (ms)", "alpha": "alpha", "maker": "maker"}
+LABELS = {"tau": "tau (%)", "timeout_ns": "timeout (ms)", "beta_ns": "beta (ms)", "alpha": "alpha", "model": "model"}
 
 
 def sweep_plot(points: Sequence[Point], title: str, footer: str, *, kind: Kind) -> bytes:
     """The bytes of the picture of p_tau (%) with 95% bands over problems; hollow points have undecided programs.
 
-    ReplayError when more than four of tau, timeout, alpha, beta and maker vary: no picture on paper shows that.
+    ReplayError when more than four of tau, timeout, alpha, beta and model vary: no picture on paper shows that.
     """
     x, line, column, row = _roles(points)
     columns, rows, lines = (_values(points, name) for name in (column, row, line))
@@ -52,7 +52,7 @@ def word(axis: str, value: Any) -> str:
     """A value of an axis in its unit: ns as ms, no timeout as `as is`."""
     if axis == "timeout_ns":
         return "as is" if value is None else f"{value / NS_PER_MS:g}"
-    return f"{value / NS_PER_MS:g}" if axis == "beta_ns" else str(value) if axis == "maker" else f"{value:g}"
+    return f"{value / NS_PER_MS:g}" if axis == "beta_ns" else str(value) if axis == "model" else f"{value:g}"
 
 
 def _roles(points: Sequence[Point]) -> tuple[str, str | None, str | None, str | None]:
@@ -60,8 +60,8 @@ def _roles(points: Sequence[Point]) -> tuple[str, str | None, str | None, str | 
     lengths = {axis: len(_values(points, axis)) for axis in AXES}
     x = max(AXES, key=lambda axis: lengths[axis])
     others = sorted((axis for axis in AXES if axis != x and lengths[axis] > 1), key=lambda axis: -lengths[axis])
-    makers = len(_values(points, "maker")) > 1
-    roles: list[str | None] = [*(["maker"] if makers else []), *others]
+    models = len(_values(points, "model")) > 1
+    roles: list[str | None] = [*(["model"] if models else []), *others]
     if len(roles) > 3:
         raise ReplayError("sweep: five things vary, and a picture shows four; give one axis a single value, or use CSV")
     line, column, row = [*roles, None, None, None][:3]
@@ -77,7 +77,7 @@ def _said(axis: str | None, value: Any) -> str:
     if axis is None:
         return ""
     unit = " ms" if axis in ("timeout_ns", "beta_ns") and value is not None else ""
-    name = {"timeout_ns": "timeout ", "beta_ns": "beta ", "alpha": "alpha ", "tau": "p_", "maker": ""}[axis]
+    name = {"timeout_ns": "timeout ", "beta_ns": "beta ", "alpha": "alpha ", "tau": "p_", "model": ""}[axis]
     return f"{name}{word(axis, value)}{unit}"
 
 

@@ -10,9 +10,9 @@ def curve_plot(curves: Mapping[str, Curve], title: str, footer: str, *, fmt: Kin
     """The bytes of a PNG or SVG picture of pass@1 (%) against tau (%) with 95% bands and a small footer (the cut)."""
     figure = sheet(6.4, 4.4)
     axes = figure.subplots()
-    for place, (maker, (tau, value, low, high)) in enumerate(curves.items()):
+    for place, (model, (tau, value, low, high)) in enumerate(curves.items()):
         look = style(place)
-        axes.plot(tau, 100 * value, label=maker, **look)
+        axes.plot(tau, 100 * value, label=model, **look)
         axes.fill_between(tau, 100 * low, 100 * high, alpha=0.15, color=look["color"], linewidth=0)
     axes.set(title=title, xlabel="tau (%)", ylabel="pass@1 (%)", ylim=(0, 100))
     axes.invert_xaxis()  # stricter to the right

@@ -1,1 +1,1 @@
-"""Questions over many criteria, makers or draws: sweeps, matrices, robustness, curves, and the simulator."""
+"""Questions over many criteria, models or draws: sweeps, matrices, robustness, curves, and the simulator."""

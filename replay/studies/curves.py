@@ -1,6 +1,6 @@
 """Curves: pass@1 against tau, and learning curves, p_tau of every checkpoint, absolute and relative, by tier.
 
-Which maker is which checkpoint is told by `makers`. No verdict is decided by rules of its own, and random numbers come
+Which model is which checkpoint is told by `models`. No verdict is decided by rules of its own, and random numbers come
 from a generator that is passed in.
 """
 
@@ -37,7 +37,7 @@ Curve = tuple[Floats, Floats, Floats, Floats]
 def tau_curve(
     measurements: Sequence[ProblemMeasurements], criterion: Criterion, taus: Sequence[str | float]
 ) -> dict[str, Curve]:
-    """pass@1 in [0, 1] against tau, one curve a maker; undecided counts as not passed.
+    """pass@1 in [0, 1] against tau, one curve a model; undecided counts as not passed.
 
     The criterion's own tau is not read. Ranks do not depend on tau and are made once; so another tau costs almost
     nothing.
@@ -50,8 +50,8 @@ def tau_curve(
         statuses = [combine(one.c, one.gate(at)) for one in judged]
         for one in estimate_statuses(statuses, sizes, measurements, k=1, left_out=left_out):
             low, high = one.interval or (np.nan, np.nan)
-            points.setdefault(one.maker, []).append((float(at.tau), one.value, low, high))
-    return {maker: _curve(rows) for maker, rows in points.items()}
+            points.setdefault(one.model, []).append((float(at.tau), one.value, low, high))
+    return {model: _curve(rows) for model, rows in points.items()}
 
 
 def _curve(rows: list[tuple[float, float, float, float]]) -> Curve:
@@ -97,7 +97,7 @@ def learning_curve(
     campaigns.
     """
     one_campaign(problems)
-    question = Counted(tuple(replace(criterion, tau=tau) for tau in taus), tuple(one.maker for one in found))
+    question = Counted(tuple(replace(criterion, tau=tau) for tau in taus), tuple(one.model for one in found))
     counts = counts_of(problems, question, each, progress)
     measured = {m.problem for m in problems}
     parts = {ALL: measured} | {

@@ -37,14 +37,14 @@ class Ladder:
     numbers: Floats  # [21, 16] in [0, 1)
 
 
-def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, maker: str = HUMAN) -> Ladder:
-    """The maker's programs of a problem in order: incorrect ones, then correct ones from slowest to fastest.
+def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, model: str = HUMAN) -> Ladder:
+    """The model's programs of a problem in order: incorrect ones, then correct ones from slowest to fastest.
 
     Correct is strict-correct, and speed is q_lead over all optimization tests, whatever criterion is simulated; equal
     programs go by their ids. A program whose correctness is undecided, or whose speed is not known, has no place.
     """
-    m = _among(m, maker)
-    return _ladder(m, judge(m, ORDER), generator, maker)
+    m = _among(m, model)
+    return _ladder(m, judge(m, ORDER), generator, model)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,26 +69,26 @@ class Climb:
 
 @dataclass(frozen=True)
 class Climbed(Weighing[Climb]):
-    """The question what some criteria pay for draws from a maker's programs; all draw with the same random numbers."""
+    """The question what some criteria pay for draws from a model's programs; all draw with the same random numbers."""
 
     asked: tuple[Criterion, ...]
-    maker: str = HUMAN
+    model: str = HUMAN
 
     def under(self) -> tuple[Criterion, ...]:
         """What puts programs in order, then every criterion that is asked for."""
         return (ORDER, *self.asked)
 
     def taken(self, m: ProblemMeasurements) -> ProblemMeasurements:
-        """The maker's programs and the references."""
-        return _among(m, self.maker)
+        """The model's programs and the references."""
+        return _among(m, self.model)
 
     def told(self, m: ProblemMeasurements, verdicts: Sequence[Verdicts], random: np.random.Generator) -> Climb:
         """What was drawn, from verdicts of all criteria."""
-        return self._climb(_ladder(m, verdicts[0], random, self.maker), verdicts[1:])
+        return self._climb(_ladder(m, verdicts[0], random, self.model), verdicts[1:])
 
     def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> Climb:
         """The same, where nothing is judged that is not drawn from."""
-        one = ladder(m, random, maker=self.maker)
+        one = ladder(m, random, model=self.model)
         return self._climb(one, (judge(one.m, criterion) for criterion in self.asked))
 
     def _climb(self, one: Ladder, verdicts: Iterable[Verdicts]) -> Climb:
@@ -119,20 +119,20 @@ def streams(verdicts: Verdicts, criterion: Criterion) -> Floats:
     return np.array([reward(verdicts, criterion, group=np.full(len(verdicts.programs), n)) for n in (0, 1)])
 
 
-def _ladder(m: ProblemMeasurements, verdicts: Verdicts, generator: np.random.Generator, maker: str) -> Ladder:
-    """The ladder of a problem with the maker's programs and the references alone."""
-    places = [(_place(verdicts, row), m.programs[row], row) for row, by in enumerate(m.makers) if by == maker]
+def _ladder(m: ProblemMeasurements, verdicts: Verdicts, generator: np.random.Generator, model: str) -> Ladder:
+    """The ladder of a problem with the model's programs and the references alone."""
+    places = [(_place(verdicts, row), m.programs[row], row) for row, by in enumerate(m.models) if by == model]
     rows = [row for _, _, row in sorted((place, name, row) for place, name, row in places if place is not None)]
     return Ladder(m, np.array(rows, dtype=np.int64), len(places) - len(rows), generator.random((POINTS, DRAWS)))
 
 
-def _among(m: ProblemMeasurements, maker: str) -> ProblemMeasurements:
-    """The problem with the maker's programs and the references alone: nobody else ranks them."""
-    rows = np.flatnonzero(m.reference | np.array([by == maker for by in m.makers], dtype=np.bool_))
+def _among(m: ProblemMeasurements, model: str) -> ProblemMeasurements:
+    """The problem with the model's programs and the references alone: nobody else ranks them."""
+    rows = np.flatnonzero(m.reference | np.array([by == model for by in m.models], dtype=np.bool_))
     arrays = ("candidate", "reference", "duplicate", "outcome", "wall_ns", "cpu_ns", "startup_ns", "limit_ns")
     whole = {name: getattr(m, name) for name in (*arrays, "memory_bytes", "interface")}
     kept: dict[str, Any] = {name: None if array is None else array[rows] for name, array in whole.items()}
-    kept |= {name: tuple(getattr(m, name)[row] for row in rows) for name in ("programs", "makers", "labels")}
+    kept |= {name: tuple(getattr(m, name)[row] for row in rows) for name in ("programs", "models", "labels")}
     return replace(m, **kept)
 
 

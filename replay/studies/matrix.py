@@ -26,21 +26,21 @@ NAN = math.nan
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """pass@1 of every training run under every criterion: R runs of M makers, C criteria, N problems."""
+    """pass@1 of every training run under every criterion: R runs of M models, C criteria, N problems."""
 
     runs: tuple[str, ...]
-    members: tuple[tuple[int, ...], ...]  # [R] the makers of each run; several where a training was repeated
+    members: tuple[tuple[int, ...], ...]  # [R] the models of each run; several where a training was repeated
     criteria: tuple[str, ...]
     families: tuple[str, ...]  # [C]
-    by_maker: Floats  # [C, M, N] share of the maker's programs that pass; nan where the problem left the environment
+    by_model: Floats  # [C, M, N] share of the model's programs that pass; nan where the problem left the environment
     perhaps: Floats  # [C, M, N] the same with undecided programs counted as passed
     undecided: Ints  # [C, R] programs; they count as not passed
     programs: Ints  # [C, R]
 
     @cached_property
     def shares(self) -> Floats:
-        """Share of the run's programs that pass [C, R, N], the mean over its makers; nan as above."""
-        return self._of_runs(self.by_maker)
+        """Share of the run's programs that pass [C, R, N], the mean over its models; nan as above."""
+        return self._of_runs(self.by_model)
 
     @cached_property
     def cells(self) -> list[list[Share]]:
@@ -58,15 +58,15 @@ class Matrix:
 
     def repeats(self, row: int, run: int) -> Floats:
         """pass@1 in [0, 1] of each repetition of a run under a criterion [K]."""
-        return _mean(self.by_maker[row, list(self.members[run])])
+        return _mean(self.by_model[row, list(self.members[run])])
 
     def over_runs(self, row: int, run: int) -> Interval | None:
         """The 95% interval of a cell over repetitions of the training, in [0, 1]; None with one."""
         found = self.repeats(row, run)
         return None if np.isnan(found).any() else over_runs(found)
 
-    def _of_runs(self, by_maker: Floats) -> Floats:
-        parts = [_mean(np.moveaxis(by_maker[:, list(own)], 1, -1)) for own in self.members]
+    def _of_runs(self, by_model: Floats) -> Floats:
+        parts = [_mean(np.moveaxis(by_model[:, list(own)], 1, -1)) for own in self.members]
         return np.stack(parts, axis=1)
 
     @property
@@ -106,7 +106,7 @@ def matrix(
     *,
     each: Each = one_by_one,
 ) -> Matrix:
-    """The matrix of training runs, each with its makers, under some criteria; undecided counts as not passed.
+    """The matrix of training runs, each with its models, under some criteria; undecided counts as not passed.
 
     `each` asks the problems, and `progress` is told after each of them. ReplayError without runs or criteria, or when
     the measurements are of several campaigns.
@@ -114,10 +114,10 @@ def matrix(
     if not runs or not criteria:
         raise ReplayError("matrix: name at least one training run and one criterion")
     one_campaign(problems)
-    makers = list(dict.fromkeys(maker for own in runs.values() for maker in own))
-    counts = counts_of(problems, Counted(tuple(criteria.values()), tuple(makers)), each, progress)
+    models = list(dict.fromkeys(model for own in runs.values() for model in own))
+    counts = counts_of(problems, Counted(tuple(criteria.values()), tuple(models)), each, progress)
     passed, open_, there = np.moveaxis(counts, 3, 0)
-    members = tuple(tuple(makers.index(maker) for maker in own) for own in runs.values())
+    members = tuple(tuple(models.index(model) for model in own) for own in runs.values())
     undecided, programs = (
         np.stack([part[:, list(own)].sum(axis=(1, 2)) for own in members], axis=1) for part in (open_, there)
     )
@@ -126,7 +126,7 @@ def matrix(
         members=members,
         criteria=tuple(criteria),
         families=tuple(family(criterion) for criterion in criteria.values()),
-        by_maker=np.where(there > 0, passed / np.maximum(there, 1), NAN),
+        by_model=np.where(there > 0, passed / np.maximum(there, 1), NAN),
         perhaps=np.where(there > 0, (passed + open_) / np.maximum(there, 1), NAN),
         undecided=undecided,
         programs=programs,

@@ -1,4 +1,4 @@
-"""Which makers are meant: training runs by a pattern, and checkpoints by the step that their name carries.
+"""Which models are meant: training runs by a pattern, and checkpoints by the step that their name carries.
 
 Names only: no measurement is looked at.
 """
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from lapledger.replay.errors import ReplayError
 
 HUMAN = "human"
-"""The maker of the programs that came with a problem."""
+"""The model of the programs that came with a problem."""
 STEP = "{step}"
 SEED = "{seed}"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint of a training run, and the name its programs carry as their maker."""
+    """One checkpoint of a training run, and the name its programs carry as their model."""
 
     run: str
     step: int
-    maker: str
+    model: str
 
 
-def checkpoints(makers: Iterable[str], pattern: str) -> list[Checkpoint]:
-    """The checkpoints among makers, by run and step, from a pattern such as `qwen-{step}` or `*-{step}`.
+def checkpoints(models: Iterable[str], pattern: str) -> list[Checkpoint]:
+    """The checkpoints among models, by run and step, from a pattern such as `qwen-{step}` or `*-{step}`.
 
     `{step}` is a whole number, which may end in k for thousands; `*` is any text, and what is left of the name without
     the step names the run. ReplayError when the pattern has no `{step}`, matches nobody, or matches a step twice.
@@ -36,31 +36,31 @@ def checkpoints(makers: Iterable[str], pattern: str) -> list[Checkpoint]:
     before, after = (re.escape(part).replace(r"\*", ".*?") for part in pattern.split(STEP))
     form = re.compile(f"({before})([0-9]{{1,15}})(k?)({after})", re.ASCII | re.DOTALL)
     found: dict[tuple[str, int], str] = {}
-    names = sorted(set(makers))
-    for maker in names:
-        match = form.fullmatch(maker)
+    names = sorted(set(models))
+    for model in names:
+        match = form.fullmatch(model)
         if match is None:
             continue
         left, digits, thousand, right = match.groups()
         key = (left.rstrip("-_@:/.") + right, int(digits) * (1000 if thousand else 1))
         if key in found:
-            raise ReplayError(f"makers {found[key]!r} and {maker!r} are both step {key[1]}; write a narrower pattern")
-        found[key] = maker
+            raise ReplayError(f"models {found[key]!r} and {model!r} are both step {key[1]}; write a narrower pattern")
+        found[key] = model
     if not found:
-        raise ReplayError(f"no maker matches {pattern!r}; the campaign's makers are {', '.join(names)}")
-    return [Checkpoint(run, step, maker) for (run, step), maker in sorted(found.items())]
+        raise ReplayError(f"no model matches {pattern!r}; the campaign's models are {', '.join(names)}")
+    return [Checkpoint(run, step, model) for (run, step), model in sorted(found.items())]
 
 
-def find_runs(makers: Iterable[str], patterns: Sequence[str], *, human: str = HUMAN) -> dict[str, tuple[str, ...]]:
-    """Training runs by name, each with its makers, in the patterns' order; every maker but `human` without patterns.
+def find_runs(models: Iterable[str], patterns: Sequence[str], *, human: str = HUMAN) -> dict[str, tuple[str, ...]]:
+    """Training runs by name, each with its models, in the patterns' order; every model but `human` without patterns.
 
     `*` and `?` stand for any text and any character. With `{step}` a pattern names checkpoints, and of each run the
     last one counts; with `{seed}`, a whole number, it names repetitions of one training, which are one run together.
     ReplayError when a pattern matches none.
     """
-    known = sorted(set(makers))
+    known = sorted(set(models))
     if not patterns:
-        return {maker: (maker,) for maker in known if maker != human}
+        return {model: (model,) for model in known if model != human}
     found: dict[str, tuple[str, ...]] = {}
     for pattern in patterns:
         for run, own in _matching(known, pattern).items():
@@ -72,11 +72,11 @@ def _matching(known: Sequence[str], pattern: str) -> dict[str, tuple[str, ...]]:
     """The runs of one pattern."""
     if SEED in pattern:
         seeds = checkpoints(known, pattern.replace(SEED, STEP))
-        return {run: tuple(one.maker for one in seeds if one.run == run) for run in dict.fromkeys(o.run for o in seeds)}
+        return {run: tuple(one.model for one in seeds if one.run == run) for run in dict.fromkeys(o.run for o in seeds)}
     if STEP in pattern:
-        last = {one.run: one.maker for one in checkpoints(known, pattern)}
-        return {maker: (maker,) for maker in last.values()}
-    matching = [maker for maker in known if fnmatch.fnmatchcase(maker, pattern)]
+        last = {one.run: one.model for one in checkpoints(known, pattern)}
+        return {model: (model,) for model in last.values()}
+    matching = [model for model in known if fnmatch.fnmatchcase(model, pattern)]
     if not matching:
-        raise ReplayError(f"no maker matches {pattern!r}; the campaign's makers are {', '.join(known)}")
-    return {maker: (maker,) for maker in matching}
+        raise ReplayError(f"no model matches {pattern!r}; the campaign's models are {', '.join(known)}")
+    return {model: (model,) for model in matching}

@@ -1,4 +1,4 @@
-"""What passes of some makers' programs on one problem under some criteria, counted from bare statuses.
+"""What passes of some models' programs on one problem under some criteria, counted from bare statuses.
 
 The question of matrices and of learning curves. No rule is decided here.
 """
@@ -17,10 +17,10 @@ from lapledger.replay.measurements import Bytes, Ints, ProblemMeasurements
 
 @dataclass(frozen=True)
 class Counted(Weighing[Ints]):
-    """Passed, undecided and all programs of each maker [C, M, 3] under each criterion; none where the problem left."""
+    """Passed, undecided and all programs of each model [C, M, 3] under each criterion; none where the problem left."""
 
     criteria: tuple[Criterion, ...]  # [C]
-    makers: tuple[str, ...]  # [M]
+    models: tuple[str, ...]  # [M]
 
     def under(self) -> tuple[Criterion, ...]:
         """The criteria, in their order."""
@@ -35,8 +35,8 @@ class Counted(Weighing[Ints]):
         return self._counts(m, statuses_of(m, self.criteria))
 
     def _counts(self, m: ProblemMeasurements, statuses: Sequence[Bytes | None]) -> Ints:
-        makers = np.array(m.makers)
-        rows = [m.candidate & (makers == maker) for maker in self.makers]
+        models = np.array(m.models)
+        rows = [m.candidate & (models == model) for model in self.models]
         counts = np.zeros((len(statuses), len(rows), 3), dtype=np.int64)
         for place, status in enumerate(statuses):
             if status is not None:
@@ -52,7 +52,7 @@ def counts_of(
     progress: Callable[[int], None] | None = None,
 ) -> Ints:
     """What each of some problems answers [C, M, problems, 3]; `progress` is told after each of them."""
-    counts = np.zeros((len(question.criteria), len(question.makers), len(problems), 3), dtype=np.int64)
+    counts = np.zeros((len(question.criteria), len(question.models), len(problems), 3), dtype=np.int64)
     for place, found in enumerate(each(problems, question)):
         counts[:, :, place] = found
         if progress:

@@ -144,7 +144,7 @@ class Many:
 
 
 def rates_of(problems: Iterable[ProblemMeasurements], criterion: Criterion) -> list[Rate]:
-    """pass@1 of each maker over problems that come one after another, of which only a few are held at a time.
+    """pass@1 of each model over problems that come one after another, of which only a few are held at a time.
 
     The same as of all problems together. ReplayError where the criterion is not common, or without any problem.
     """
@@ -152,9 +152,9 @@ def rates_of(problems: Iterable[ProblemMeasurements], criterion: Criterion) -> l
     coming = iter(problems)
     while chunk := list(islice(coming, CHUNK)):
         many = Many.of(chunk, criterion)
-        for maker, tally in many.crowd.tallies(many.weigh(criterion).status(criterion)).items():
-            found.setdefault(maker, []).append(tally)
-    return [rate_of(maker, np.concatenate(found[maker])) for maker in sorted(found)]
+        for model, tally in many.crowd.tallies(many.weigh(criterion).status(criterion)).items():
+            found.setdefault(model, []).append(tally)
+    return [rate_of(model, np.concatenate(found[model])) for model in sorted(found)]
 
 
 def judge_many(problems: Sequence[ProblemMeasurements], criterion: Criterion) -> list[Verdicts]:

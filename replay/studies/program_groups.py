@@ -1,6 +1,6 @@
-"""Whose programs are judged, over many problems side by side, and pass@1 of each maker from bare statuses.
+"""Whose programs are judged, over many problems side by side, and pass@1 of each model from bare statuses.
 
-Counted all at once, because a sweep asks for thousands of replays and a loop over problems and makers would take longer
+Counted all at once, because a sweep asks for thousands of replays and a loop over problems and models would take longer
 than the judging; what becomes of the counts is what `estimates` makes of verdicts. No verdict is made here.
 """
 
@@ -15,9 +15,9 @@ from lapledger.replay.measurements import Bools, Bytes, Floats, Ints, ProblemMea
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """pass@1 of one maker's candidates."""
+    """pass@1 of one model's candidates."""
 
-    maker: str
+    model: str
     value: float  # mean over its problems, in [0, 1]; undecided counts as not passed
     passed: int
     undecided: int
@@ -34,51 +34,51 @@ class Rate:
         found = (one.passed, one.undecided, one.programs, one.problems, one.upper_bound, one.interval, one.method)
         known = dict(zip(counts.problems, (counts.passed / counts.samples).tolist(), strict=True))
         shares = np.array([known.get(problem, np.nan) for problem in problems], dtype=np.float64)
-        return cls(one.maker, one.value, *found, shares)
+        return cls(one.model, one.value, *found, shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crowd:
     """Whose the programs of many problems are, side by side [P in all]."""
 
-    makers: tuple[str, ...]
-    cell: Ints  # [P] problem * makers + maker; the last number of all for a program that is no candidate
-    size: Ints  # [problems, makers] candidates
+    models: tuple[str, ...]
+    cell: Ints  # [P] problem * models + model; the last number of all for a program that is no candidate
+    size: Ints  # [problems, models] candidates
 
     @classmethod
     def of(cls, problems: Sequence[ProblemMeasurements]) -> "Crowd":
-        """The makers of all candidates."""
+        """The models of all candidates."""
         found: set[str] = set()
         for m in problems:
-            found.update(maker for maker, mine in zip(m.makers, m.candidate.tolist(), strict=True) if mine)
-        makers = {maker: place for place, maker in enumerate(sorted(found))}
-        cells, nobody = [], len(problems) * len(makers)
+            found.update(model for model, mine in zip(m.models, m.candidate.tolist(), strict=True) if mine)
+        models = {model: place for place, model in enumerate(sorted(found))}
+        cells, nobody = [], len(problems) * len(models)
         for number, m in enumerate(problems):
-            place = np.array([makers.get(maker, 0) for maker in m.makers], dtype=np.int64)
-            cells.append(np.where(m.candidate, number * len(makers) + place, nobody))
+            place = np.array([models.get(model, 0) for model in m.models], dtype=np.int64)
+            cells.append(np.where(m.candidate, number * len(models) + place, nobody))
         cell = np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64)
         size = np.bincount(cell, minlength=nobody + 1)[:nobody].reshape(len(problems), -1)
-        return cls(tuple(makers), cell, size)
+        return cls(tuple(models), cell, size)
 
     def count(self, chosen: Bools) -> Ints:
-        """How many of each maker's candidates on each problem are chosen [problems, makers]."""
+        """How many of each model's candidates on each problem are chosen [problems, models]."""
         return np.bincount(self.cell[chosen], minlength=self.size.size + 1)[: self.size.size].reshape(self.size.shape)
 
     def tallies(self, status: Bytes) -> dict[str, Ints]:
-        """Of each maker the candidates that passed, are undecided, and are there at all, by problem [problems, 3]."""
+        """Of each model the candidates that passed, are undecided, and are there at all, by problem [problems, 3]."""
         counts = np.stack([self.count(status == 1), self.count(status == -1), self.size], axis=2)
-        return {maker: counts[self.size[:, place] > 0, place] for place, maker in enumerate(self.makers)}
+        return {model: counts[self.size[:, place] > 0, place] for place, model in enumerate(self.models)}
 
     def rates(self, status: Bytes) -> list[Rate]:
-        """pass@1 of each maker from statuses [P], makers in alphabetical order."""
+        """pass@1 of each model from statuses [P], models in alphabetical order."""
         shares = self.count(status == 1) / np.where(self.size > 0, self.size, np.nan)
-        found = [rate_of(maker, tally) for maker, tally in self.tallies(status).items()]
+        found = [rate_of(model, tally) for model, tally in self.tallies(status).items()]
         return [replace(rate, shares=column) for rate, column in zip(found, shares.T, strict=True)]
 
 
-def rate_of(maker: str, tally: Ints) -> Rate:
-    """pass@1 of a maker from its passed, undecided and all candidates by problem [problems, 3]."""
+def rate_of(model: str, tally: Ints) -> Rate:
+    """pass@1 of a model from its passed, undecided and all candidates by problem [problems, 3]."""
     passed, undecided, programs = (int(total) for total in tally.sum(axis=0))
     share = over_problems(tally[:, 0] / tally[:, 2], (tally[:, 0] + tally[:, 1]) / tally[:, 2])
     counts = (passed, undecided, programs, share.problems)
-    return Rate(maker, share.value, *counts, share.upper_bound, share.interval, share.method)
+    return Rate(model, share.value, *counts, share.upper_bound, share.interval, share.method)

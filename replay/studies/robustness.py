@@ -19,9 +19,9 @@ BETA, ALPHA = "beta", "alpha"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One maker at one tau along one of the two lines."""
+    """One model at one tau along one of the two lines."""
 
-    maker: str
+    model: str
     tau: int
     along: str  # `beta` in ns at alpha = 1, or `alpha` at beta = 0
     at: tuple[float, ...]
@@ -41,18 +41,18 @@ def line_axes(taus: tuple[int, ...], *, alphas: tuple[float, ...], betas_ns: tup
 
 
 def lines(points: tuple[Sequence[Point], Sequence[Point]], baseline: str, rng: np.random.Generator) -> list[Line]:
-    """Every maker's lines from the two sweeps (along beta, along alpha), the baseline's own with gain 0.
+    """Every model's lines from the two sweeps (along beta, along alpha), the baseline's own with gain 0.
 
     Relative gain is 100 (p / p_baseline - 1) at the same place; all intervals of gains are by the same draws of
     problems, from points with shares. ReplayError when nobody is called like the baseline.
     """
     found = []
     for along, grid in zip((BETA, ALPHA), points, strict=True):
-        makers = sorted({point.maker for point in grid})
-        if baseline not in makers:
-            raise ReplayError(f"baseline {baseline!r} made none of the programs; choose one of {', '.join(makers)}")
+        models = sorted({point.model for point in grid})
+        if baseline not in models:
+            raise ReplayError(f"baseline {baseline!r} made none of the programs; choose one of {', '.join(models)}")
         taus = sorted({point.tau for point in grid}, reverse=True)
-        found += [_line(grid, along, maker=maker, tau=tau, baseline=baseline) for tau in taus for maker in makers]
+        found += [_line(grid, along, model=model, tau=tau, baseline=baseline) for tau in taus for model in models]
     return _with_intervals(found, points, baseline, rng)
 
 
@@ -61,11 +61,11 @@ def _with_intervals(
 ) -> list[Line]:
     """The lines with the intervals of their gains, where both sides' shares of every problem are known."""
     shares = {
-        (along, point.maker, point.tau, _place(point, along)): point.shares
+        (along, point.model, point.tau, _place(point, along)): point.shares
         for along, grid in zip((BETA, ALPHA), points, strict=True)
         for point in grid
     }
-    keys = [(one.along, one.maker, one.tau, at) for one in found for at in one.at]
+    keys = [(one.along, one.model, one.tau, at) for one in found for at in one.at]
     pairs = [(shares[key], shares.get((key[0], baseline, *key[2:]))) for key in keys]
     if not all(one is not None and other is not None for one, other in pairs):
         return list(found)
@@ -85,13 +85,13 @@ def gain(value: float, base: float) -> float:
     return math.nan if share is None else 100 * share
 
 
-def _line(grid: Sequence[Point], along: str, *, maker: str, tau: int, baseline: str) -> Line:
-    mine = [point for point in grid if point.maker == maker and point.tau == tau]
+def _line(grid: Sequence[Point], along: str, *, model: str, tau: int, baseline: str) -> Line:
+    mine = [point for point in grid if point.model == model and point.tau == tau]
     mine.sort(key=lambda point: _place(point, along))
-    base = {_place(point, along): point for point in grid if point.maker == baseline and point.tau == tau}
+    base = {_place(point, along): point for point in grid if point.model == baseline and point.tau == tau}
     pairs = [(point, base.get(_place(point, along))) for point in mine]
     return Line(
-        maker=maker,
+        model=model,
         tau=tau,
         along=along,
         at=tuple(_place(point, along) for point in mine),

@@ -66,7 +66,7 @@ def scaled(m: ProblemMeasurements, criterion: Criterion, by: Scale) -> ProblemMe
     return replace(
         m,
         programs=m.programs + tuple(m.programs[row] + SCALED for row in rows),
-        makers=m.makers + tuple(m.makers[row] for row in rows),
+        models=m.models + tuple(m.models[row] for row in rows),
         labels=m.labels + tuple(m.labels[row] for row in rows),
         candidate=np.append(m.candidate, np.zeros(len(rows), dtype=np.bool_)),
         reference=np.append(np.zeros_like(m.reference), np.ones(len(rows), dtype=np.bool_)),

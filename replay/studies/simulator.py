@@ -79,7 +79,7 @@ def simulate(
     problems: Sequence[ProblemMeasurements],
     criteria: Mapping[str, Criterion],
     *,
-    maker: str = HUMAN,
+    model: str = HUMAN,
     each: Each = one_by_one,
     progress: Callable[[int], None] | None = None,
 ) -> list[Simulation]:
@@ -89,12 +89,12 @@ def simulate(
     duplicates. ReplayError when no problem has two programs in order.
     """
     climbs = []
-    for one in each(problems, Climbed(tuple(criteria.values()), maker)):
+    for one in each(problems, Climbed(tuple(criteria.values()), model)):
         climbs.append(one)
         if progress:
             progress(1)
     if not any(one.programs > 1 for one in climbs):
-        raise ReplayError(f"simulate: no problem has two {maker} programs in order; import more, or run them first")
+        raise ReplayError(f"simulate: no problem has two {model} programs in order; import more, or run them first")
     return [_simulation(climbs, place, name, criterion) for place, (name, criterion) in enumerate(criteria.items())]
 
 

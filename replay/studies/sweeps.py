@@ -1,4 +1,4 @@
-"""Sweeps: many criteria over the same measurements, one point for each maker at each place of a grid.
+"""Sweeps: many criteria over the same measurements, one point for each model at each place of a grid.
 
 Every point equals the single replay of its criterion over the scaled measurements; what is shared between points is
 computed once. No verdict is decided by other rules than those of `gates`, and nothing is drawn here.
@@ -66,9 +66,9 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One maker at one place of the grid."""
+    """One model at one place of the grid."""
 
-    maker: str
+    model: str
     alpha: float
     beta_ns: int
     timeout_ns: int | None
@@ -92,9 +92,9 @@ def sweep(
     with_shares: bool = False,
     each: Each | None = None,
 ) -> list[Point]:
-    """One point a maker at each place of the grid: alpha, beta, timeout, tau, maker, the last one fastest.
+    """One point a model at each place of the grid: alpha, beta, timeout, tau, model, the last one fastest.
 
-    `with_shares` keeps every problem's share [problems], nan where a maker has none; of a large grid they are many.
+    `with_shares` keeps every problem's share [problems], nan where a model has none; of a large grid they are many.
     `each` asks the problems one by one, without it they are judged together here: the points are the same. `progress`
     hears how many of the axes' replays each step has done. ReplayError as `judge` and `estimate` raise, and
     when memory is to be scaled.
@@ -123,20 +123,20 @@ Place = tuple[Scale, int | None, int]
 
 @dataclass(frozen=True)
 class Swept:
-    """The question what passes of each maker's candidates on one problem at every place of a grid."""
+    """The question what passes of each model's candidates on one problem at every place of a grid."""
 
     criterion: Criterion
     axes: Axes
     compiled: bool  # in machine code, for a common criterion
 
     def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> tuple[tuple[str, ...], Ints]:
-        """(makers [M], passed, undecided and all candidates [replays, M, 3]); none where the problem left."""
-        makers = Crowd.of([m]).makers
-        counts = np.zeros((self.axes.replays, len(makers), 3), dtype=np.int64)
+        """(models [M], passed, undecided and all candidates [replays, M, 3]); none where the problem left."""
+        models = Crowd.of([m]).models
+        counts = np.zeros((self.axes.replays, len(models), 3), dtype=np.int64)
         for place, (crowd, status) in enumerate(self._compiled(m) if self.compiled else self._plain(m)):
             if status is not None:
                 counts[place] = np.stack([*(crowd.count(status == word)[0] for word in (1, -1)), crowd.size[0]], axis=1)
-        return makers, counts
+        return models, counts
 
     def _compiled(self, m: ProblemMeasurements) -> Iterator[tuple[Crowd, Bytes | None]]:
         many, taus = Many.of([m], self.criterion), self.axes.taus
@@ -154,21 +154,21 @@ class Swept:
 
 
 def _asked(problems: Sequence[ProblemMeasurements], question: Swept, each: Each) -> Iterator[tuple[Place, list[Rate]]]:
-    """Each replay from what every problem answered; each maker's problems in their order, as they are added up here."""
+    """Each replay from what every problem answered; each model's problems in their order, as they are added up here."""
     one_campaign(problems)
     answers = list(each(problems, question))
-    makers = sorted({maker for own, _ in answers for maker in own})
-    tallies = np.zeros((question.axes.replays, len(makers), len(problems), 3), dtype=np.int64)
+    models = sorted({model for own, _ in answers for model in own})
+    tallies = np.zeros((question.axes.replays, len(models), len(problems), 3), dtype=np.int64)
     for number, (own, counts) in enumerate(answers):
-        tallies[:, [makers.index(maker) for maker in own], number] = counts
+        tallies[:, [models.index(model) for model in own], number] = counts
     for place, tally in zip(question.axes.places, tallies, strict=True):
-        yield place, [_rate(maker, own) for maker, own in zip(makers, tally, strict=True)]
+        yield place, [_rate(model, own) for model, own in zip(models, tally, strict=True)]
 
 
-def _rate(maker: str, tally: Ints) -> Rate:
-    """pass@1 of a maker from its candidates by problem [problems, 3], none where it has none or the problem left."""
+def _rate(model: str, tally: Ints) -> Rate:
+    """pass@1 of a model from its candidates by problem [problems, 3], none where it has none or the problem left."""
     there = tally[:, 2] > 0
-    return replace(rate_of(maker, tally[there]), shares=tally[:, 0] / np.where(there, tally[:, 2], np.nan))
+    return replace(rate_of(model, tally[there]), shares=tally[:, 0] / np.where(there, tally[:, 2], np.nan))
 
 
 def _compiled(
@@ -194,7 +194,7 @@ def _one_by_one(
                 asked = at(criterion, timeout, tau)
                 verdicts, names = [judge(m, asked) for m in measured], [m.problem for m in measured]
                 found = estimate(verdicts, measured, 1)
-                counts = [count(verdicts, measured, one.maker) for one in found]
+                counts = [count(verdicts, measured, one.model) for one in found]
                 rates = [Rate.of(one, own, names) for one, own in zip(found, counts, strict=True)]
                 yield (by, timeout, tau), rates
 
@@ -208,7 +208,7 @@ def at(criterion: Criterion, timeout_ns: int | None, tau: int = 100) -> Criterio
 def _point(one: Rate, by: Scale, timeout: int | None, tau: int) -> Point:
     interval = None if one.interval is None else (100 * one.interval[0], 100 * one.interval[1])
     return Point(
-        maker=one.maker,
+        model=one.model,
         alpha=by.alpha,
         beta_ns=by.beta_ns,
         timeout_ns=timeout,

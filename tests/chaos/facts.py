@@ -46,7 +46,7 @@ def facts(number: int) -> list[Event]:
                 problem_id=problem,
                 program_id=f"{problem}/program-{number}",
                 name="a.py",
-                maker="human",
+                model="human",
                 label="accepted",
                 language="python3",
                 source_blob=blob_digest(source(number)),

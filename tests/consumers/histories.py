@@ -96,7 +96,7 @@ def corpus_facts(campaign: Campaign) -> Iterator[Event]:
                 problem_id=problem,
                 program_id=program_id(problem, program),
                 name=f"{program}.py",
-                maker="human",
+                model="human",
                 label="accepted",
                 language="python3",
                 source_blob=campaign.source(problem, program),
@@ -140,7 +140,7 @@ def requests(campaign: Campaign) -> Iterator[ExecutionRequested]:
             program_id=program,
             test_id=test,
             block=0,
-            place=place,
+            position=place,
             lane=str(place % LANES),
         )
 
@@ -203,8 +203,8 @@ def attempt(campaign: Campaign, request: ExecutionRequested, cell: Cell, number:
             judged_limit_ns=campaign.limit_ms * MS,
             hard_limit_ns=campaign.limit_ms * MS,
             cut="wall" if cell.outcome == "time_limit" else "",
-            place=request.place,
-            offset_ns=request.place,
+            position=request.position,
+            offset_ns=request.position,
             core=None,
             slot=0,
             neighbours=0,

@@ -115,7 +115,7 @@ def _measurements(
         campaign=campaign["campaign_id"],
         tests=_tests(own.tests),
         programs=tuple(p["program_id"] for p in programs),
-        makers=tuple(p["maker"] for p in programs),
+        models=tuple(p["model"] for p in programs),
         labels=tuple(p["label"] for p in programs),
         candidate=np.ones(len(programs), dtype=np.bool_),
         reference=np.array([p["program_id"] in references for p in programs], dtype=np.bool_),

@@ -44,7 +44,7 @@ def program(blob: str) -> ProgramAdded:
         problem_id="p",
         program_id=f"p/{blob[:12]}",
         name="a.py",
-        maker="human",
+        model="human",
         label="accepted",
         language="python3",
         source_blob=blob,

@@ -140,7 +140,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_campaign(home / ".lap", [*REFERENCES, *MODELS])
     words = ("--criterion", "top-50", "--k", "2", "--store", "--reason", "to see", "--name")
     well("replay", *words, "early", cwd=home)
-    done = list(run_facts("nightly", STEPS, Program("halfway", (5, 5), maker="model")))
+    done = list(run_facts("nightly", STEPS, Program("halfway", (5, 5), model="model")))
     append(home / ".lap", [fact for fact in done if fact.test_id.endswith("t1")])
     well("replay", *words, "late", cwd=home)
     well("export", "bundle", "grown.zip", "--criterion", "top-50", cwd=home)
@@ -157,7 +157,7 @@ def test_a_replay_is_asked_again_at_its_own_cut(grown: Path) -> None:
     rows = sql(grown / ".lap", "SELECT name, result, flipped FROM replay_completed ORDER BY _admission")
     told = {}
     for name, result, flipped in rows:
-        (model,) = (one for one in json.loads(result)["estimates"] if one["maker"] == "model")
+        (model,) = (one for one in json.loads(result)["estimates"] if one["model"] == "model")
         told[name] = (model["k"], model["undecided"], model["value"], model["upper_bound"], flipped)
     assert told == {
         "early": (2, 1, pytest.approx(2 / 3), pytest.approx(1.0), None),

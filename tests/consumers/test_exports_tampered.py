@@ -110,7 +110,7 @@ CASES: Mapping[str, tuple[Alter, str]] = {
     "criterion_hash": (verdict("criterion_hash", other_word), "a criterion without a table"),
     "problem_id": (verdict("problem_id", other_word), "its problem_id is"),
     "program_id": (verdict("program_id", other_word), "a verdict on no candidate of the campaign"),
-    "maker": (verdict("maker", other_word), "its maker is human, and verdicts.parquet says bbb"),
+    "model": (verdict("model", other_word), "its model is human, and verdicts.parquet says bbb"),
     "verdict": (verdict("verdict", {"pass": "fail", "fail": "pass", "undecided": "pass"}.get), "its verdict is"),
     "c": (verdict("c", lambda c: not c), "its c is"),
     "g": (verdict("g", lambda g: None if g else True), "its g is"),
@@ -124,7 +124,7 @@ CASES: Mapping[str, tuple[Alter, str]] = {
     ),
     "a verdict dropped": (rows_of("verdicts.parquet", lambda rows: rows.slice(1)), "no verdict is told"),
     "a column of its own": (
-        rows_of("verdicts.parquet", lambda rows: rows.append_column("why", rows["maker"])),
+        rows_of("verdicts.parquet", lambda rows: rows.append_column("why", rows["model"])),
         "its columns are not those of verdicts",
     ),
     "an unknown part": (extra_part("notes.txt"), "notes.txt: no part that a bundle has"),

@@ -141,12 +141,12 @@ def facts(campaign: Campaign) -> list[Event]:
 
 
 def test_the_first_telling_of_a_program_counts(tmp_path: Path) -> None:
-    """A second `program.added` of the same id, with another maker, changes nothing."""
+    """A second `program.added` of the same id, with another model, changes nothing."""
     told = facts(small())
     (first,) = [e for e in told if isinstance(e, ProgramAdded) and e.program_id == program_id("a", "x")]
     with closing(ledger_with(tmp_path / "ledger", told)) as ledger, closing(Questions(ledger)) as questions:
-        append(ledger, "epoch-2", [dataclasses.replace(first, maker="somebody")])
-        assert set(load(questions).problems[0].makers) == {"human"}
+        append(ledger, "epoch-2", [dataclasses.replace(first, model="somebody")])
+        assert set(load(questions).problems[0].models) == {"human"}
 
 
 def test_digests_are_read_when_they_are_asked_for(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def problem(outcome: list[list[int]], ms: list[int]) -> ProblemMeasurements:
         campaign="c",
         tests=tests,
         programs=("p/0", "p/1", "p/2", "p/3"),
-        makers=("human",) * 3 + ("model",),
+        models=("human",) * 3 + ("model",),
         labels=("accepted",) * 4,
         candidate=np.ones(4, dtype=np.bool_),
         reference=np.array([True, True, True, False]),
@@ -162,7 +162,7 @@ def rolled(word="w"):
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "a" * 301, None])
 def test_a_training_run_has_a_name(name):
-    """It is part of every program's maker."""
+    """It is part of every program's model."""
     with pytest.raises(UserError, match="one line of 1 to 300 characters"):
         Training(name)
     assert Training("a" * 300).id == "a" * 300
@@ -182,16 +182,16 @@ def test_a_batch_as_facts():
     assert (first.policy, first.temperature) == (3, 0.5)
     assert program.source_blob == blob_digest(b"x\n")
     assert program.program_id == f"p.1/{first.rollout_id[:12]}.{program.source_blob[:12]}"
-    assert (program.maker, program.source_bytes) == ("run-3", 2)
+    assert (program.model, program.source_bytes) == ("run-3", 2)
 
 
 def test_what_the_trainer_does_not_tell_stays_unknown():
-    """No prompt, step, count, temperature or reason is made up; the maker is the training run alone."""
+    """No prompt, step, count, temperature or reason is made up; the model is the training run alone."""
     (opened, sampled, program, closed) = roll(Training("run"), "w", [("q", answer("q", None, "?"))], put).events
     assert (opened.prompt_blob, opened.policy) == (None, None)
     told = (sampled.policy, sampled.prompt_tokens, sampled.completion_tokens, sampled.temperature)
     assert told == (None, None, None, None)
-    assert (sampled.finish_reason, program.maker, closed.reason) == ("", "run", "complete")
+    assert (sampled.finish_reason, program.model, closed.reason) == ("", "run", "complete")
     assert json.loads(declared(Training("run"), preset("rlvr")).settings) == {}
     assert json.loads(declared(TRAINING, preset("rlvr")).settings) == {"temperature": 0.5}
 

@@ -52,7 +52,7 @@ def program(event: Event) -> Event:
     if not isinstance(event, ProgramAdded) or event.name[0] not in GROUPS:
         return event
     source = blob_digest(b"r1") if event.name[0] in "vu" else event.source_blob
-    return replace(event, maker=MAKER, label="", rollout_id=event.name[0], source_blob=source)
+    return replace(event, model=MAKER, label="", rollout_id=event.name[0], source_blob=source)
 
 
 def groups() -> list[Event]:
@@ -137,7 +137,7 @@ def test_every_rollout_is_a_sample(ledger: Ledger) -> None:
         for tau, shares_of_k in (("100", (5 / 6, 1)), ("50", (2 / 6, 0.6))):
             measured, verdicts = judge_all(snapshot, Criterion(tau=tau, reading="score"))
             for k, share in enumerate(shares_of_k, 1):
-                (found,) = (one for one in estimate(verdicts, measured, k) if one.maker == MAKER)
+                (found,) = (one for one in estimate(verdicts, measured, k) if one.model == MAKER)
                 assert (found.programs, found.undecided) == (6, 0)
                 assert found.value == pytest.approx(share)
 

@@ -287,7 +287,7 @@ def forged(files: dict[str, bytes]) -> None:
         (edited("bundle.json", lambda about: about.update(reward="0" * 64)), "its reward is not"),
         (edited("trace.json", lambda trace: trace["reward"].update(value=1.0)), "its reward is not"),
         (edited("trace.json", lambda trace: trace["criterion"].update(canonical="{}")), "its criterion is not"),
-        (edited("trace.json", lambda trace: trace["program"].update(maker="model")), "its program is not"),
+        (edited("trace.json", lambda trace: trace["program"].update(model="model")), "its program is not"),
         (edited("trace.json", lambda trace: trace.update(calibration={"a": 1.0})), "its calibration is not"),
         (without_blobs, "is missing, an event names it"),
         (without("reward.assigned"), "its reward is not"),

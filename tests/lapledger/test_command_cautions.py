@@ -32,7 +32,7 @@ def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("capped")
 
     def named(fact):
-        return replace(fact, maker="run-3k") if getattr(fact, "maker", None) == "base" else fact
+        return replace(fact, model="run-3k") if getattr(fact, "model", None) == "base" else fact
 
     make_many(home / ".lap", killed=True, change=named)
     (home / "late.toml").write_text("timeout_ms = 20000\n")
@@ -87,7 +87,7 @@ LATE = ("--criterion", "late.toml")
         (("robustness", "--baseline", "run-3k", "--alpha", "1", "--beta", "0", *LATE), THREE),
         (("curve", "--checkpoint", "run-{step}", "--tiers", "none", *LATE), THREE),
         (("matrix", "--criterion", "late.toml", "--criterion", "rlvr"), f"late: {THREE}"),
-        (("simulate", "--criterion", "late.toml", "--maker", "run-3k"), THREE),
+        (("simulate", "--criterion", "late.toml", "--model", "run-3k"), THREE),
         (("diff", "--criterion-a", "late.toml", "--criterion-b", "correct"), THREE),
         (("why", BASE, *LATE), ONE),
     ],

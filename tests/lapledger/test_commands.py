@@ -41,7 +41,7 @@ def test_replay_states_its_denominators(folder: Path) -> None:
     found = well("replay", "--tau", "100", "--json", cwd=folder).json
     (criterion,) = found["criteria"]
     (estimate,) = criterion["estimates"]
-    assert (estimate["maker"], estimate["problems"], estimate["programs"]) == ("human", 1, 6)
+    assert (estimate["model"], estimate["problems"], estimate["programs"]) == ("human", 1, 6)
     assert (estimate["passed"], estimate["failed"], estimate["undecided"], criterion["missing"]) == (4, 2, 0, 0)
     assert estimate["value"] == pytest.approx(4 / 6)
     assert (estimate["references_min"], estimate["references_max"], estimate["interval"]) == (2, 3, None)

@@ -1,4 +1,4 @@
-"""`lap compare` and `lap calibrate --kind`: two makers on the same problems by hand, and campaigns that meet."""
+"""`lap compare` and `lap calibrate --kind`: two models on the same problems by hand, and campaigns that meet."""
 
 import shutil
 from dataclasses import replace
@@ -217,6 +217,6 @@ def test_nobody_by_that_name(one: Path) -> None:
     """One line that names who is there, and exit code 2."""
     done = lap("compare", "nobody", "base-1", "--ledger", one)
     assert done.code == 2
-    assert done.err.startswith("lap: no maker matches 'nobody'; the campaign's makers are base-1, base-2, human")
+    assert done.err.startswith("lap: no model matches 'nobody'; the campaign's models are base-1, base-2, human")
     done = lap("compare", "top-1", "base-1", "--k", "5", "--ledger", one)
     assert (done.code, "has 4 candidates; choose k <= 4" in done.err) == (2, True)

@@ -22,11 +22,11 @@ def source(problem: str, name: str) -> bytes:
 
 
 def told(fact):
-    """Sources that can be counted; rollouts that made the programs of `run`, whose makers then do not say the step."""
+    """Sources that can be counted; rollouts that made the programs of `run`, whose models then do not say the step."""
     if isinstance(fact, ProgramAdded):
         made = replace(fact, source_blob=blob_digest(source(fact.problem_id, fact.name)))
-        if fact.maker in STEPS:
-            return replace(made, maker="policy", rollout_id=f"{fact.problem_id}/{STEPS[fact.maker]}/{fact.name}")
+        if fact.model in STEPS:
+            return replace(made, model="policy", rollout_id=f"{fact.problem_id}/{STEPS[fact.model]}/{fact.name}")
         return made
     if isinstance(fact, ProblemAdded):
         return replace(fact, tier=None)
@@ -36,7 +36,7 @@ def told(fact):
 def rollouts():
     """The groups and rollouts of one training run, told twice."""
     for problem in PROBLEMS:
-        for maker, step in STEPS.items():
+        for model, step in STEPS.items():
             yield GroupOpened(
                 group_id=f"{problem}/{step}",
                 training_id="qwen-rl",
@@ -47,7 +47,7 @@ def rollouts():
             )
             for i in (*range(4), 0):
                 yield RolloutSampled(
-                    rollout_id=f"{problem}/{step}/{maker}-{i}.py",
+                    rollout_id=f"{problem}/{step}/{model}-{i}.py",
                     group_id=f"{problem}/{step}",
                     problem_id=problem,
                     ordinal=i,
@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_checkpoints_from_rollouts(folder: Path) -> None:
-    """Policies 100 and 900 sampled what the makers run-1k and run-2k did: p_50 is 2/4 and 3/4."""
+    """Policies 100 and 900 sampled what the models run-1k and run-2k did: p_50 is 2/4 and 3/4."""
     found = well("curve", "--tau", "50", "--tiers", "none", "--json", cwd=folder).json["points"]
     assert [(one["run"], one["step"], one["p_tau"], one["programs"]) for one in found] == [
         ("qwen-rl", 100, 50, 12),

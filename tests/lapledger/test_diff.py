@@ -43,8 +43,8 @@ def test_flips_with_the_timings_that_turned_them(ledger: Path) -> None:
     found = well("diff", "loose", "strict", "--ledger", ledger, "--json").json
     assert found["count"] == 4
     assert found["tally"] == [
-        {"maker": "human", "kind": "pass -> fail", "count": 3},
-        {"maker": "model", "kind": "pass -> fail", "count": 1},
+        {"model": "human", "kind": "pass -> fail", "count": 3},
+        {"model": "model", "kind": "pass -> fail", "count": 1},
     ]
     assert (found["a"]["differences"], found["b"]["differences"], found["through"]) == ([], [], None)
     flips = {flip["program"]: flip for flip in found["flips"]}
@@ -61,7 +61,7 @@ def test_flips_with_the_timings_that_turned_them(ledger: Path) -> None:
 
 
 def test_the_table_tells_the_same(ledger: Path) -> None:
-    """One block a flip, then the summary by maker and kind, and both cuts."""
+    """One block a flip, then the summary by model and kind, and both cuts."""
     done = well("diff", "loose", "strict", "--limit", "1", "--ledger", ledger)
     assert f"{program_id(STEPS, 'middle')}  (model)  pass -> fail" in done.out
     assert "25 ms, percentile 50.0 (k 4 of 8), between ref20." in done.out

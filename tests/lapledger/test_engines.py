@@ -16,7 +16,7 @@ ASKED = ("--tau", "100", "--tau", "50", "--tau", "20", "--flips", "--json")
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three problems of twenty-four programs by four makers, one of them killed."""
+    """Three problems of twenty-four programs by four models, one of them killed."""
     root = tmp_path_factory.mktemp("engines") / "lap"
     make_many(root, killed=True)
     return root

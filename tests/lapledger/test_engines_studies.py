@@ -23,7 +23,7 @@ RELATIVE = ("--criterion", "relative-p50")
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three problems of twenty-four programs by four makers, one of them killed."""
+    """Three problems of twenty-four programs by four models, one of them killed."""
     root = tmp_path_factory.mktemp("studied") / "lap"
     make_many(root, killed=True)
     return root

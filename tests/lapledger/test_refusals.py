@@ -47,7 +47,7 @@ NIGHTLY = ("--campaign", "nightly")
             "asks nothing; leave --store/--preview out",
         ),
         (("replay", "--list", "--tau", "50"), "--list shows what is stored and asks nothing; leave --tau out"),
-        (("simulate", "--maker", "nope"), f"--maker nope: no such maker in this campaign; choose one of {MAKERS}"),
+        (("simulate", "--model", "nope"), f"--model nope: no such model in this campaign; choose one of {MAKERS}"),
         (("curve", "--training", "nope"), "--training nope: no such run in this campaign, which holds no rollouts"),
         (("sweep", "--timeout", "none,none"), "--timeout: a value is given twice; give each once"),
         (("sweep", "--tau", "12.5"), "--tau 12.5: give whole percents from 1 to 100"),

@@ -34,7 +34,7 @@ from tests.support.screen_ledgers import (
     run_facts,
 )
 
-KILLED = Program("killed", (5, 10_000), maker="model", outcomes={1: "time_limit"})
+KILLED = Program("killed", (5, 10_000), model="model", outcomes={1: "time_limit"})
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_bounds_and_intervals_stand_apart(ledger: Path) -> None:
     assert (model["passed"], model["failed"], model["undecided"]) == (1, 1, 1)
     assert (model["value"], model["upper_bound"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert model["interval"] is None
-    assert found["undecided"] == [{"maker": "model", "reason": "missing tests", "programs": 1}]
+    assert found["undecided"] == [{"model": "model", "reason": "missing tests", "programs": 1}]
     table = well("replay", "--ledger", ledger).out
     header = next(line for line in table.splitlines() if line.startswith("criterion"))
     assert [name for name in ("95% interval", "at most %") if name in header] == ["95% interval", "at most %"]
@@ -69,7 +69,7 @@ def test_the_interval_over_problems_is_told_with_its_method(tmp_path: Path) -> N
 
     (p + t2/2 +- sqrt(t2 (1/4 + t2/4))) / (1 + t2), t2 = t(0.975; 1)^2. What is undecided stays a bound beside it.
     """
-    good = (Program("ref", (10, 10), reference=True), Program("tried", (5, 5), maker="model"))
+    good = (Program("ref", (10, 10), reference=True), Program("tried", (5, 5), model="model"))
     bad = (good[0], dataclasses.replace(good[1], outcomes={0: "wrong_answer"}))
     parts = [list(campaign_of(programs, problem=name)) for name, programs in (("one.1", good), ("two.2", bad))]
     opened = [next(fact for fact in part if isinstance(fact, CampaignOpened)) for part in parts]
@@ -93,8 +93,8 @@ def test_the_share_of_tests_within_tau_stands_beside_the_score(ledger: Path) -> 
     """
     found = replay(ledger, "--criterion", "per-test-top-30")
     assert found["within"] == [
-        {"maker": "human", "least": 2, "most": 2, "tests": 8},
-        {"maker": "model", "least": 2, "most": 3, "tests": 6},
+        {"model": "human", "least": 2, "most": 2, "tests": 8},
+        {"model": "model", "least": 2, "most": 3, "tests": 6},
     ]
     halfway = next(v for v in found["verdicts"] if "/halfway." in v["program"])
     assert halfway["within"] == [1, 2, 2]
@@ -153,7 +153,7 @@ def test_memory_is_told_in_bytes(tmp_path: Path) -> None:
     199 bytes on one test are rank 2 of 8 there, and q (2 + 6)/16: 151 bytes less flip it; 200 would tie, 9/16.
     Nothing that is printed under the clock `memory` speaks of ms, even with a limit that a killed run left open.
     """
-    programs = (*REFERENCES, Program("asked", (5, 5), maker="model"), KILLED)
+    programs = (*REFERENCES, Program("asked", (5, 5), model="model"), KILLED)
     peaks = {program_id(STEPS, p.name): (i + 1) * 100 for i, p in enumerate(REFERENCES)}
     peaks |= {program_id(STEPS, "asked"): 350, program_id(STEPS, "killed"): 50}
     append(tmp_path / "lap", with_memory(campaign_of(programs), peaks))
@@ -240,8 +240,8 @@ def test_flips_against_the_latest_or_a_named_earlier_one(ledger: Path) -> None:
     second = well(*STRICT, "--store", "--ledger", ledger, "--json").json["replay"]
     assert (second["flipped"], second["against"]) == (4, first["replay_id"])
     assert second["tally"] == [
-        {"maker": "human", "kind": "pass -> fail", "count": 3},
-        {"maker": "model", "kind": "pass -> fail", "count": 1},
+        {"model": "human", "kind": "pass -> fail", "count": 3},
+        {"model": "model", "kind": "pass -> fail", "count": 1},
     ]
     names = [flip["program"].split("/")[1].split(".")[0] for flip in second["flips"]]
     assert sorted(names) == ["middle", "ref20", "ref30", "ref40"]
@@ -352,12 +352,12 @@ def test_multitask_alternates_by_groups_of_rollouts(tmp_path: Path) -> None:
     names = {f"{kind}{i}": ms for i in (1, 2) for kind, ms in (("fast", 5), ("slow", 45))}
     wrong = {0: "wrong_answer"}
     candidates = [
-        Program(name, (ms, ms), maker="model", outcomes=wrong if name.startswith("fast") else {})
+        Program(name, (ms, ms), model="model", outcomes=wrong if name.startswith("fast") else {})
         for name, ms in names.items()
     ]
     facts = [
         dataclasses.replace(fact, rollout_id=f"r-{fact.name.removesuffix('.py')}")
-        if isinstance(fact, ProgramAdded) and fact.maker == "model"
+        if isinstance(fact, ProgramAdded) and fact.model == "model"
         else fact
         for fact in campaign_of((*REFERENCES, *candidates))
     ]
@@ -378,7 +378,7 @@ BARE = b"def solve(n):\n    return n\n"
 
 def test_the_interface_gate_reads_what_references_share(tmp_path: Path) -> None:
     """All references define Solution.solve(self, n): a candidate that strips the class fails the gate, and only so."""
-    programs = (*REFERENCES, Program("kept", (5, 5), maker="model"), Program("stripped", (5, 5), maker="model"))
+    programs = (*REFERENCES, Program("kept", (5, 5), model="model"), Program("stripped", (5, 5), model="model"))
     facts = []
     for fact in campaign_of(programs):
         if isinstance(fact, ProgramAdded):

@@ -66,8 +66,8 @@ def test_a_timing_carries_what_cannot_be_measured_later(ledger: Path) -> None:
         assert len(t["interpreter"]) == 64
         assert t["isolation"] in ("bubblewrap", "plain")
         assert t["host"]
-    assert sorted({t["place"] for t in timings}) == sorted(
-        place for (place,) in sql(ledger, "SELECT place FROM work WHERE outcome = 'accepted'")
+    assert sorted({t["position"] for t in timings}) == sorted(
+        position for (position,) in sql(ledger, "SELECT position FROM work WHERE outcome = 'accepted'")
     )
 
 
@@ -82,7 +82,7 @@ def test_candidates_and_references_are_shuffled_together(ledger: Path) -> None:
 
 
 def _order(campaign: str) -> str:
-    return f"SELECT program_id FROM request WHERE campaign_id = '{campaign}' ORDER BY place"
+    return f"SELECT program_id FROM request WHERE campaign_id = '{campaign}' ORDER BY position"
 
 
 def test_nothing_is_run_twice(ledger: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_campaign_goes_on_only_where_it_was_begun(ledger: Path, other: str, mo
             worker_id="w",
             campaign_id="main",
             host=begun["host"],
-            host_words="",
+            host_description="",
             interpreter=begun.get("interpreter", ""),
             interpreter_version="",
             isolation=begun.get("isolation", ""),

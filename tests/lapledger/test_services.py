@@ -230,7 +230,7 @@ def test_a_worker_refuses_what_another_kind_of_machine_began_and_goes_on(
         worker_id="w",
         campaign_id="main",
         host="elsewhere",
-        host_words="",
+        host_description="",
         interpreter="",
         interpreter_version="",
         isolation="",

@@ -127,12 +127,12 @@ def test_what_was_never_drawn_is_told(tmp_path: Path) -> None:
     assert (one["undecided"], one["verdict"]) == (2, "undecided")
 
 
-def test_a_maker_without_programs(folder: Path) -> None:
+def test_a_model_without_programs(folder: Path) -> None:
     """Nobody of that name: nothing to draw. A model's programs can be drawn like a human's."""
-    done = lap("simulate", "--maker", "nobody", cwd=folder)
+    done = lap("simulate", "--model", "nobody", cwd=folder)
     assert (done.code, done.err) == (
         2,
-        "lap: --maker nobody: no such maker in this campaign; choose one of base, human, run-1k, run-2k\n",
+        "lap: --model nobody: no such model in this campaign; choose one of base, human, run-1k, run-2k\n",
     )
-    (one,) = well("simulate", "--maker", "run-2k", "--criterion", "rlvr", "--json", cwd=folder).json["simulations"]
+    (one,) = well("simulate", "--model", "run-2k", "--criterion", "rlvr", "--json", cwd=folder).json["simulations"]
     assert one["programs"] == 12

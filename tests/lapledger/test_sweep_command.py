@@ -17,7 +17,7 @@ MAGIC = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "csv": b"", "parquet": b"PAR1"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a ledger in `.lap`: three problems, ten references each, three makers, one killed program."""
+    """A folder with a ledger in `.lap`: three problems, ten references each, three models, one killed program."""
     home = tmp_path_factory.mktemp("many")
     make_many(home / ".lap", killed=True)
     return home
@@ -32,15 +32,15 @@ def points(done, **wanted):
 
 
 def test_a_sweep_is_what_replay_says_at_each_place(folder: Path) -> None:
-    """Every point of tau x timeout equals `lap replay` with that tau and limit, maker by maker."""
+    """Every point of tau x timeout equals `lap replay` with that tau and limit, model by model."""
     swept = well("sweep", "--tau", "50,30", "--timeout", "none,60ms", "--json", cwd=folder)
     for tau in (50, 30):
         for timeout, flag in ((None, ()), (60 * MS, ("--limit-ms", 60))):
             single = well("replay", "--tau", tau, *flag, "--json", cwd=folder).json["criteria"][0]["estimates"]
             found = points(swept, tau=tau, timeout_ns=timeout)
             assert (
-                [one["maker"] for one in found]
-                == [one["maker"] for one in single]
+                [one["model"] for one in found]
+                == [one["model"] for one in single]
                 == ["base", "human", "run-1k", "run-2k"]
             )
             for one, other in zip(found, single, strict=True):
@@ -56,10 +56,10 @@ def test_scaled_references_by_hand(folder: Path) -> None:
     At their own, 45 and 55 ms stand behind 4 and 5 of ten: both pass. Twice as slow, 95 ms stands behind 4 and passes.
     """
     found = well("sweep", "--tau", "50", "--alpha", "0.5:2:0.5", "--json", cwd=folder)
-    assert [one["alpha"] for one in points(found, maker="run-1k")] == [0.5, 1.0, 1.5, 2.0]
-    assert [one["p_tau"] for one in points(found, maker="run-1k", alpha=0.5)] == [0.0]
-    assert [one["p_tau"] for one in points(found, maker="run-1k", alpha=1.0)] == [50.0]
-    assert [one["p_tau"] for one in points(found, maker="run-1k", alpha=2.0)] == [75.0]
+    assert [one["alpha"] for one in points(found, model="run-1k")] == [0.5, 1.0, 1.5, 2.0]
+    assert [one["p_tau"] for one in points(found, model="run-1k", alpha=0.5)] == [0.0]
+    assert [one["p_tau"] for one in points(found, model="run-1k", alpha=1.0)] == [50.0]
+    assert [one["p_tau"] for one in points(found, model="run-1k", alpha=2.0)] == [75.0]
 
 
 def test_a_timeout_past_the_cap_is_said_where_verdicts_hang_on_it(folder: Path, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_cell_is_what_replay_says_of_it(folder: Path) -> None:
     found = well("matrix", "--criterion", "top-50", "--criterion", "rlvr", "--json", cwd=folder).json["cells"]
     for name in ("top-50", "rlvr"):
         single = well("replay", "--criterion", name, "--json", cwd=folder).json["criteria"][0]["estimates"]
-        expected = {one["maker"]: one for one in single}
+        expected = {one["model"]: one for one in single}
         for cell in (one for one in found if one["criterion"] == name):
             one = expected[cell["run"]]
             assert [cell["low"], cell["high"]] == pytest.approx([100 * end for end in one["interval"]])
@@ -185,11 +185,11 @@ def test_a_family_that_decides_nothing_is_told(folder: Path) -> None:
 
 
 def test_runs_of_a_matrix(folder: Path) -> None:
-    """A pattern with a step takes the last checkpoint; an unknown maker is told with those that are there."""
+    """A pattern with a step takes the last checkpoint; an unknown model is told with those that are there."""
     found = well("matrix", "--run", "run-{step}", "--run", "b*", "--criterion", "rlvr", "--json", cwd=folder).json
     assert found["runs"] == ["run-2k", "base"]
     done = lap("matrix", "--run", "gpt", cwd=folder)
-    assert (done.code, "makers are base, human, run-1k, run-2k" in done.err) == (2, True)
+    assert (done.code, "models are base, human, run-1k, run-2k" in done.err) == (2, True)
 
 
 def test_humans_alone_are_no_training_runs(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_robustness_by_hand(folder: Path) -> None:
     """With references twice as slow, base passes p_50 with two of four, run-2k with all four: a gain of 100%."""
     words = ("robustness", "--baseline", "base", "--tau", "50", "--alpha", "1,2", "--beta", "0", "--json")
     found = well(*words, cwd=folder).json
-    rows = {(one["along"], one["at"], one["maker"]): one for one in found["points"]}
+    rows = {(one["along"], one["at"], one["model"]): one for one in found["points"]}
     assert {key[2] for key in rows} == {"base", "run-1k", "run-2k"}
     assert rows["alpha", 2, "base"]["p_tau"] == 50
     assert (rows["alpha", 2, "run-2k"]["p_tau"], rows["alpha", 2, "run-2k"]["gain"]) == (100, 100)
@@ -294,7 +294,7 @@ def test_a_curve_falls_with_tau_in_the_table_and_picture(folder: Path, tmp_path:
     [
         ((), 'no rollouts of a training run are stored; give --checkpoint "NAME-{step}"'),
         (("--checkpoint", "run"), "write {step} once"),
-        (("--checkpoint", "x-{step}"), "no maker matches 'x-{step}'"),
+        (("--checkpoint", "x-{step}"), "no model matches 'x-{step}'"),
         (("--checkpoint", "run-{step}", "--training", "t"), "give one of them"),
         (("--checkpoint", "run-{step}", "--tiers", "stored"), "names no tier"),
         (("--checkpoint", "run-{step}", "--tiers", "tokens"), "are not in the ledger; use --tiers none"),
@@ -333,6 +333,6 @@ def test_help_has_an_example(name: str) -> None:
     assert f"Example:\n    lap {name}" in well(name, "--help").out.replace("      lap", "    lap")
 
 
-def test_makers_of_the_fixture() -> None:
+def test_models_of_the_fixture() -> None:
     """What the numbers above rest on."""
     assert MAKERS == {"base": (95, 85, 75, None), "run-1k": (95, 55, 45, None), "run-2k": (15, 45, 35, 85)}

@@ -82,7 +82,7 @@ def test_rollouts_are_facts(scored: list[float | None], ledger: Path) -> None:
     assert sql(ledger, "SELECT rollouts, reason FROM group_closed") == [[4, "complete"]]
     rows = sql(
         ledger,
-        "SELECT r.ordinal, r.completion_tokens, p.maker, p.source_bytes FROM rollout_sampled r"
+        "SELECT r.ordinal, r.completion_tokens, p.model, p.source_bytes FROM rollout_sampled r"
         " JOIN program p USING (rollout_id) ORDER BY r.ordinal",
     )
     sizes = [len(ACCEPTED), len(WRONG), len(ACCEPTED), 0]
@@ -174,7 +174,7 @@ def answers(compute: Callable[..., Any], rows: Sequence[tuple[str, dict[str, Any
 
 
 GROUPS = """
-SELECT g.policy, g.prompt_blob, g.size, c.rollouts, c.reason, r.ordinal, r.completion_tokens, p.maker, w.value
+SELECT g.policy, g.prompt_blob, g.size, c.rollouts, c.reason, r.ordinal, r.completion_tokens, p.model, w.value
 FROM group_opened g JOIN group_closed c USING (group_id) JOIN rollout_sampled r USING (group_id)
 JOIN program p USING (rollout_id) JOIN reward w USING (program_id)
 WHERE g.training_id = '{}' ORDER BY g._admission, g._row, r.ordinal
@@ -205,7 +205,7 @@ def test_verl_asks_for_a_shuffled_batch(asked: Rewards, ledger: Path) -> None:
     expected = [(0, 1.0), (1, -1.0), (0, -1.0), (1, 1.0)]
     found = sql(ledger, GROUPS.format("verl2"))
     assert found == [[*common, ordinal, None, "verl2", value] for ordinal, value in expected]
-    [[campaign]] = sql(ledger, "SELECT DISTINCT campaign_id FROM verdict WHERE maker = 'verl2'")
+    [[campaign]] = sql(ledger, "SELECT DISTINCT campaign_id FROM verdict WHERE model = 'verl2'")
     done = lap("curve", "--ledger", ledger, "--criterion", "rlvr", "--campaign", campaign)
     assert (done.code, "rollouts of an unknown step are at no checkpoint" in done.err) == (2, True)
 
@@ -242,7 +242,7 @@ def hurried(asked: Rewards) -> Iterator[Scoring]:
 def test_what_has_no_outcome_in_time_is_undecided(hurried: Scoring, ledger: Path) -> None:
     """None for TRL, nan for verl, and no reward in the ledger; the works stay open for whoever comes."""
     assert hurried.scorer.score([Completion(problem="sums", group=0, text=RIGHT)]) == [None]
-    assert sql(ledger, "SELECT count(*) FROM reward JOIN program USING (program_id) WHERE maker = 'run2'") == [[0]]
+    assert sql(ledger, "SELECT count(*) FROM reward JOIN program USING (program_id) WHERE model = 'run2'") == [[0]]
     asked = Rewards(training="run2", ledger=str(ledger), criterion="rlvr", where="pool", timeout=0.0)
     [value] = answers(verl_rewards(asked, n=1), [(RIGHT, {"index": 0})])
     assert math.isnan(value)
@@ -254,7 +254,7 @@ def test_two_at_once_take_turns(asked: Rewards, ledger: Path) -> None:
     with alone(ledger):
         assert scoring.scorer.score([Completion(problem="sums", group=0, text=RIGHT)]) == [None]
     scoring.close()
-    assert sql(ledger, "SELECT count(*) FROM execution JOIN program USING (program_id) WHERE maker = 'run3'") == [[0]]
+    assert sql(ledger, "SELECT count(*) FROM execution JOIN program USING (program_id) WHERE model = 'run3'") == [[0]]
 
 
 def test_mistakes_are_told_in_one_line(asked: Rewards) -> None:

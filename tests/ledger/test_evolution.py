@@ -33,7 +33,7 @@ OLD, NEW = EVENTS[NAME, 1], EVENTS[NAME, 2]
 def request(place: int) -> dict[str, object]:
     """What both versions say of a work."""
     ids = {"campaign_id": "c", "program_id": "p/g", "test_id": f"p/t{place}"}
-    return {"work_id": work_id("c", "p/g", f"p/t{place}", 0), "problem_id": "p", "block": 0, "place": place, **ids}
+    return {"work_id": work_id("c", "p/g", f"p/t{place}", 0), "problem_id": "p", "block": 0, "position": place, **ids}
 
 
 def old(place: int) -> ExecutionRequestedV1:
@@ -73,7 +73,7 @@ DUE = [asdict(new(place, lane)) for place, lane in enumerate("44444547")]
 
 def by_place(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     """Rows in the order in which the works were asked for."""
-    return sorted(rows, key=lambda row: str(row["place"]))
+    return sorted(rows, key=lambda row: str(row["position"]))
 
 
 def test_arrow_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
@@ -81,7 +81,7 @@ def test_arrow_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
     table = events(mixed, NAME, 2, mixed.cut())
     assert table.column_names[: len(NEW.columns)] == NEW.schema.names
     assert by_place(table.select(NEW.schema.names).to_pylist()) == DUE
-    assert events(mixed, NAME, 1, mixed.cut())["place"].to_pylist() == [0, 1, 2, 3]
+    assert events(mixed, NAME, 1, mixed.cut())["position"].to_pylist() == [0, 1, 2, 3]
     assert verify(mixed).problems == ()
 
 
@@ -94,21 +94,21 @@ def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
         assert by_place(questions.rows("SELECT * FROM request WHERE campaign_id = $c", c="c")) == DUE
         raw = questions.ask("SELECT * FROM execution_requested ORDER BY _stream, _partition, _admission, _row")
         assert raw.equals(events(mixed, NAME, 2, mixed.cut()).cast(raw.schema))
-        user = questions.ask_user("SELECT place FROM execution_requested WHERE lane = '4' ORDER BY place")
-        assert user["place"].to_pylist() == [0, 1, 2, 3, 4, 6]
+        user = questions.ask_user("SELECT position FROM execution_requested WHERE lane = '4' ORDER BY position")
+        assert user["position"].to_pylist() == [0, 1, 2, 3, 4, 6]
 
 
 def test_what_a_version_added_can_be_filtered_by(mixed: Ledger) -> None:
     """Old rows meet the value that they are read with."""
     cut = mixed.cut()
-    found = events(mixed, NAME, 2, cut, columns=["place"], where={"lane": ["4"]})
-    assert sorted(found["place"].to_pylist()) == [0, 1, 2, 3, 4, 6]
-    assert events(mixed, NAME, 2, cut, columns=["place"], where={"lane": ["7"]})["place"].to_pylist() == [7]
+    found = events(mixed, NAME, 2, cut, columns=["position"], where={"lane": ["4"]})
+    assert sorted(found["position"].to_pylist()) == [0, 1, 2, 3, 4, 6]
+    assert events(mixed, NAME, 2, cut, columns=["position"], where={"lane": ["7"]})["position"].to_pylist() == [7]
 
 
 def test_old_requests_keep_their_order_among_the_new_ones_of_their_partition(mixed: Ledger) -> None:
     """Versions share a partition; the order is that of admission."""
-    table = events(mixed, NAME, 2, mixed.cut(), columns=["place"])
+    table = events(mixed, NAME, 2, mixed.cut(), columns=["position"])
     places = list(zip(*(table[name].to_pylist() for name in ("_partition", "_admission", "_row")), strict=True))
     assert places == sorted(places)
 

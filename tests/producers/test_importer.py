@@ -80,7 +80,7 @@ def test_events_say_what_the_package_holds(tmp_path: Path) -> None:
     # "1 ü\n" has 4 characters in 5 bytes; the malformed byte of the answer counts as one character
     assert (first.input_bytes, first.input_chars, first.output_bytes, first.output_chars) == (5, 4, 2, 2)
     assert program.program_id == f"echo.abababababab/a.{sha(PROGRAMS[0].source)[:12]}"
-    assert (program.maker, program.label, program.language) == ("human", "accepted", "python3")
+    assert (program.model, program.label, program.language) == ("human", "accepted", "python3")
     assert (program.source_bytes, other.label, other.rollout_id) == (15, "wrong_answer", None)
     assert (plan.problems, plan.tests, plan.programs, plan.left_out) == (1, 2, 2, package().left_out)
     assert plan.ids == {problem.problem_id, first.test_id, second.test_id, program.program_id, other.program_id}
@@ -105,9 +105,9 @@ def test_importing_twice_adds_nothing_and_one_more_program_adds_one_event(tmp_pa
     assert (second.events, second.problems, second.tests, second.programs) == ((), 0, 0, 0)
     assert list(blobs.digests()) == stored
     more = package((*PROGRAMS, PackageProgram("c.py", "accepted", b"print(input())\n")))
-    (event,) = import_package(more, blobs, first.ids, maker="a model").events
+    (event,) = import_package(more, blobs, first.ids, model="a model").events
     assert isinstance(event, ProgramAdded)
-    assert (event.name, event.maker, event.source_blob) == ("c.py", "a model", sha(b"print(input())\n"))
+    assert (event.name, event.model, event.source_blob) == ("c.py", "a model", sha(b"print(input())\n"))
 
 
 @settings(max_examples=20, deadline=None)

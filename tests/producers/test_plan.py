@@ -26,13 +26,13 @@ SETTINGS = PlanSettings(
 )
 
 
-def program(problem: str, name: str, *, maker: str = "human", label: str = "accepted") -> ProgramAdded:
+def program(problem: str, name: str, *, model: str = "human", label: str = "accepted") -> ProgramAdded:
     """A program of a problem."""
     return ProgramAdded(
         problem_id=problem,
         program_id=f"{problem}/{name}",
         name=f"{name}.py",
-        maker=maker,
+        model=model,
         label=label,
         language="python3",
         source_blob="",
@@ -65,7 +65,7 @@ test_of.__test__ = False  # type: ignore[attr-defined]  # it makes a value
 PROGRAMS = [
     program("a", "one"),
     program("a", "two", label="wrong_answer"),
-    program("b", "three", maker="model"),
+    program("b", "three", model="model"),
     program("b", "four"),
 ]
 TESTS = [test_of("a", "1"), test_of("a", "2"), test_of("b", "1")]
@@ -84,7 +84,7 @@ def test_every_pair_once_in_an_order_that_the_seed_alone_decides(
     """However programs and tests are listed, the plan is the same; places count from 0."""
     plan = make_plan(programs, tests, replace(SETTINGS, seed=seed))
     assert set(pairs(plan.requests)) == WORKS
-    assert [request.place for request in plan.requests] == list(range(6))
+    assert [request.position for request in plan.requests] == list(range(6))
     keys = [sha256_words("place", seed, r.problem_id, r.program_id, r.test_id) for r in plan.requests]
     assert keys == sorted(keys)
     assert plan == make_plan(PROGRAMS, TESTS, replace(SETTINGS, seed=seed))
@@ -149,7 +149,7 @@ def test_only_a_repeated_want_of_memory_is_charged(outcome: Outcome, cut: Cut, c
 
 def rollout(name: str, source: str, problem: str = "a") -> ProgramAdded:
     """A rollout's program."""
-    return replace(program(problem, name, maker="m-1", label=""), source_blob=source, rollout_id=f"rollout of {name}")
+    return replace(program(problem, name, model="m-1", label=""), source_blob=source, rollout_id=f"rollout of {name}")
 
 
 def test_a_source_is_run_once_and_every_rollout_of_it_is_a_member() -> None:

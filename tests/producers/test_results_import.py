@@ -35,7 +35,7 @@ SESSION = mercury_session(
     two_sum=[mercury_sample(index=0), mercury_sample("failed@cases", 0.3, 1), mercury_sample("failed@load", 0, 2)],
     word_break=[mercury_sample("timeout", 0, 0), mercury_sample("failed@error: x", 0, 1)],
 )
-UNKNOWN = "user_ns, system_ns, peak_memory_bytes, hard_limit_ns, startup_ns, slot, place, core, instructions"
+UNKNOWN = "user_ns, system_ns, peak_memory_bytes, hard_limit_ns, startup_ns, slot, position, core, instructions"
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_what_the_file_does_not_say_is_null_and_what_it_says_is_not(session: Pat
     assert walls == [[200_000_000, 2], [300_000_000, 1], [400_000_000, 2], [500_000_000, 1], [1_000_000_000, 2]]
     assert sql(ledger, f"SELECT DISTINCT {UNKNOWN} FROM timing") == [[None] * 9]
     assert sql(ledger, "SELECT DISTINCT input_blob, answer_blob, output_bytes FROM test") == [[None] * 3]
-    assert sql(ledger, "SELECT DISTINCT source_blob, source_bytes FROM program WHERE maker = 'human'") == [[None, None]]
+    assert sql(ledger, "SELECT DISTINCT source_blob, source_bytes FROM program WHERE model = 'human'") == [[None, None]]
     limits = "shuffle_seed, hard_limit_ns, memory_bytes, output_bytes, process_limit, repetitions, warmups"
     assert sql(ledger, f"SELECT {limits} FROM campaign") == [[None] * 5 + [1, 0]]
     assert sql(ledger, "SELECT reason, accepted, faults FROM closing") == [["imported", 11, 0]]
@@ -253,7 +253,7 @@ _TIMING = TimingMeasured(
     judged_limit_ns=1,
     hard_limit_ns=1,
     cut="",
-    place=0,
+    position=0,
     offset_ns=0,
     core=None,
     slot=0,

@@ -146,7 +146,7 @@ def test_what_a_question_says_is_kept(tmp_path: Path) -> None:
     assert sql(ledger, "SELECT slug, name, source, tier, statement_blob IS NOT NULL FROM problem") == [
         ["abc301_a", "Question abc301_a", "atcoder contest abc301, 2024-01-02T00:00:00", "easy", True]
     ]
-    assert sql(ledger, "SELECT name, maker, label, source_bytes FROM program ORDER BY name") == [
+    assert sql(ledger, "SELECT name, model, label, source_bytes FROM program ORDER BY name") == [
         ["m-0", "m", "", 8],
         ["m-1", "m", "", 8],
     ]

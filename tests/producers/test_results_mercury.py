@@ -55,7 +55,7 @@ def test_every_sample_and_reference_is_there(sessions: dict[str, Any], ledger: P
             due[slug, "human", "accepted", round(seconds * 1e9)] += 1
     rows = sql(
         ledger,
-        "SELECT b.slug, p.maker, e.outcome, t.wall_ns FROM execution e JOIN program p USING (program_id)"
+        "SELECT b.slug, p.model, e.outcome, t.wall_ns FROM execution e JOIN program p USING (program_id)"
         " JOIN problem b ON b.problem_id = e.problem_id"
         f" LEFT JOIN timing t ON t.attempt_id = e.attempt_id WHERE e.campaign_id = '{campaign}'",
     )
@@ -78,11 +78,11 @@ def test_scores_follow_from_the_ledger_alone(sessions: dict[str, Any], ledger: P
     """Formula B in SQL over the stored durations gives the file's mean, but for the rounding to nanoseconds."""
     query = """
     WITH cell AS (
-      SELECT e.problem_id, p.maker, e.outcome, t.wall_ns FROM execution e JOIN program p USING (program_id)
+      SELECT e.problem_id, p.model, e.outcome, t.wall_ns FROM execution e JOIN program p USING (program_id)
       LEFT JOIN timing t ON t.attempt_id = e.attempt_id WHERE e.campaign_id = 'new'),
-    pool AS (SELECT problem_id, min(wall_ns) AS low, max(wall_ns) AS high FROM cell WHERE maker = 'human' GROUP BY 1)
+    pool AS (SELECT problem_id, min(wall_ns) AS low, max(wall_ns) AS high FROM cell WHERE model = 'human' GROUP BY 1)
     SELECT avg(CASE WHEN outcome = 'accepted' THEN greatest((high - wall_ns) / (high - low), 0) ELSE 0 END), count(*)
-    FROM cell JOIN pool USING (problem_id) WHERE maker <> 'human'
+    FROM cell JOIN pool USING (problem_id) WHERE model <> 'human'
     """
     ((mean, samples),) = sql(ledger, query)
     stored = [sample["beyond_p"] for samples in sessions[GPT_4].values() for sample in samples]
@@ -115,7 +115,7 @@ def test_the_refused_map_does_the_harm_that_is_published(ledger: Path) -> None:
     """Judged on the other session's references programs move by 20 points, on the mapped ones by 27."""
     fit = well("calibrate", "--from", "old", "--to", "new", "--ledger", ledger, "--json").json["tried"][0]
     query = """
-    SELECT t.problem_id, t.campaign_id, p.maker = 'human', list(t.wall_ns) FROM timing t
+    SELECT t.problem_id, t.campaign_id, p.model = 'human', list(t.wall_ns) FROM timing t
     JOIN program p USING (program_id) WHERE t.outcome = 'accepted' GROUP BY ALL
     """
     walls = {tuple(key): durations for *key, durations in sql(ledger, query)}
@@ -200,4 +200,4 @@ def test_both_names_of_the_verdict_are_read(tmp_path: Path) -> None:
     sample["result"] = sample.pop("status")
     path = write(tmp_path / "m_eval.json", mercury_session(two_sum=[sample]))
     assert mercury.read(path).figures["formula of the stored"] == "A"  # a lead below one second: A and B agree
-    assert mercury.read(path, "a model").problems[0].programs[0].maker == "a model"
+    assert mercury.read(path, "a model").problems[0].programs[0].model == "a model"

@@ -19,7 +19,7 @@ from tests.support.lap import lap, sql, well
 from tests.support.packages import make_package
 
 REFERENCES = [(40.0, 100.0), (70.0, 80.0), (90.0, 40.0), (100.0, 10.0)]
-PROGRAMS = "SELECT name, maker, label, language, source_bytes > 0 FROM program ORDER BY 1, 2"
+PROGRAMS = "SELECT name, model, label, language, source_bytes > 0 FROM program ORDER BY 1, 2"
 
 
 def perf_file(folder: Path, **tasks: Any) -> Path:
@@ -62,7 +62,7 @@ def test_what_evalperf_does_not_say_is_undecided_and_a_failure_is_one(tmp_path: 
     task = perf_task([5.0, 50.0, None], 1, REFERENCES)
     imported(ledger, "evalperf", perf_file(tmp_path, HumanEval_1=task))
     (row,) = well("replay", "--criterion", "rlvr-added-tests", "--ledger", ledger, "--json").json["criteria"]
-    (found,) = (one for one in row["estimates"] if one["maker"] == "m")
+    (found,) = (one for one in row["estimates"] if one["model"] == "m")
     figures = [found[name] for name in ("passed", "failed", "undecided", "value", "upper_bound")]
     assert figures == [2, 1, 1, 0.5, 0.75]
     ((test,),) = sql(ledger, "SELECT test_id FROM test WHERE correctness")
@@ -98,7 +98,7 @@ def test_evalperf_counts_instructions_and_no_time(tmp_path: Path) -> None:
     kinds = "SELECT split_part(test_id, '/', 2), correctness, optimization FROM test ORDER BY 1"
     assert sql(ledger, kinds) == [["correctness", True, False], ["performance", False, True]]
     assert sql(ledger, "SELECT slug, name FROM problem") == [["HumanEval-1", "HumanEval/1"]]
-    ((said,),) = sql(ledger, "SELECT said FROM imported")
+    ((said,),) = sql(ledger, "SELECT source_metadata FROM imported")
     assert json.loads(said)["n_samples"] == 4
     assert json.loads(said)["cumulative shares of the references, slow to fast, %"] == {
         "HumanEval/1": [40, 70, 90, 100]

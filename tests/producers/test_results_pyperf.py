@@ -131,7 +131,7 @@ def test_warm_ups_are_marked_and_memory_is_that_of_the_process(tmp_path: Path) -
     ]
     assert sql(ledger, "SELECT slug, name FROM problem") == [["nbody", "Bodies"]]
     assert sql(ledger, "SELECT finished_at FROM execution") == [["2026-01-02 10:00:00"]]
-    assert sql(ledger, "SELECT tool_version, model, said FROM imported") == [
+    assert sql(ledger, "SELECT tool_version, model, source_metadata FROM imported") == [
         ["2.5.0", "", json.dumps({"hostname": "machine", "perf_version": "2.5.0", "unit": "second"})]
     ]
 
@@ -142,7 +142,7 @@ def test_only_seconds_are_timings(tmp_path: Path) -> None:
     ledger = new_ledger(tmp_path)
     (told,) = imported(ledger, "pyperf", write(tmp_path / "a.json", suite(benchmark("nbody", [0.1]), sized)))
     assert told["left_out"] == ["size: measured in byte, not in seconds"]
-    assert sql(ledger, "SELECT left_out FROM imported") == [[["size: measured in byte, not in seconds"]]]
+    assert sql(ledger, "SELECT excluded FROM imported") == [[["size: measured in byte, not in seconds"]]]
     cases: dict[str, Any] = {
         "holds no benchmark in seconds": suite(sized),
         "'nbody' appears twice": suite(benchmark("nbody", [0.1]), benchmark("nbody", [0.1])),

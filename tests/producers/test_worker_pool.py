@@ -35,7 +35,7 @@ def request(number: int) -> ExecutionRequested:
         program_id=program,
         test_id=test,
         block=0,
-        place=number,
+        position=number,
         lane=str(number % 8),
     )
 
@@ -87,7 +87,7 @@ def bench(sandbox: Scripted, tmp_path: Path) -> Bench:
     for name in ("blobs", "scratch"):
         (tmp_path / name).mkdir()
     blobs = Blobs(LocalFiles(tmp_path / "blobs"))
-    sources = {one.program_id: blobs.put(str(one.place).encode()) for one in REQUESTS}
+    sources = {one.program_id: blobs.put(str(one.position).encode()) for one in REQUESTS}
     numbers = iter(range(1000))
     return Bench(
         sandbox=sandbox,
@@ -127,7 +127,7 @@ def outcomes(stream: LocalStream) -> list[tuple[int, str]]:
     """(place, outcome) of every attempt, in order."""
     frames = [decode(one.record) for one in stream.read("facts", partition_of("facts", PROBLEM), 0, 1000)]
     found = [event for frame in frames for event in from_batch(frame.declared, frame.batch)]
-    places = {one.work_id: one.place for one in REQUESTS}
+    places = {one.work_id: one.position for one in REQUESTS}
     return [(places[e.work_id], e.outcome) for e in found if isinstance(e, ExecutionFinished)]
 
 

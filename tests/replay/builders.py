@@ -29,7 +29,7 @@ def measured(wall, *, reference, outcome=None, limit=10_000 * MS, **other):
         "campaign": "one",
         "tests": make_tests(count),
         "programs": tuple(f"p{i}" for i in range(programs)),
-        "makers": ("human",) * programs,
+        "models": ("human",) * programs,
         "labels": ("accepted",) * programs,
         "candidate": np.ones(programs, dtype=np.bool_),
         "reference": np.isin(np.arange(programs), reference),

@@ -1,4 +1,4 @@
-"""Races of two makers on one test against a few references, for best of N and win rates."""
+"""Races of two models on one test against a few references, for best of N and win rates."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from tests.replay.builders import MS, measured
 def race(a, b, *, problem="sum", refs=(2, 4, 6, 8), outcomes=None):
     """One problem on one test: durations in ms of the samples of a and b, after the references."""
     wall = np.array([[ms * MS] for ms in (*refs, *a, *b)])
-    makers = ("human",) * len(refs) + ("a",) * len(a) + ("b",) * len(b)
+    models = ("human",) * len(refs) + ("a",) * len(a) + ("b",) * len(b)
     candidate = np.arange(len(wall)) >= len(refs)
     return measured(
-        wall, reference=range(len(refs)), makers=makers, problem=problem, candidate=candidate, outcome=outcomes
+        wall, reference=range(len(refs)), models=models, problem=problem, candidate=candidate, outcome=outcomes
     )
 
 

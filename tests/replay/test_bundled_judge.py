@@ -57,12 +57,12 @@ def as_bundled(m: ProblemMeasurements) -> Problem:
     programs = [
         {
             "program_id": name,
-            "maker": maker,
+            "model": model,
             "source_blob": f"{int(m.duplicate[p]):064x}",
             "reference": bool(m.reference[p]),
             "candidate": bool(m.candidate[p]),
         }
-        for p, (name, maker) in enumerate(zip(m.programs, m.makers, strict=True))
+        for p, (name, model) in enumerate(zip(m.programs, m.models, strict=True))
     ]
     return Problem(m.problem, tests, programs, [[run(p, t) for t in range(len(tests))] for p in range(len(programs))])
 

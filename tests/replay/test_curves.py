@@ -18,7 +18,7 @@ NAMED = [Checkpoint("run", step, f"run-{step // 1000}k") for step in (1000, 2000
 
 
 def campaign():
-    return [crowd(f"p{i}", humans=10, makers=STEPS) for i in range(3)]
+    return [crowd(f"p{i}", humans=10, models=STEPS) for i in range(3)]
 
 
 def rng():
@@ -35,9 +35,9 @@ def test_a_point_is_the_estimate_of_its_checkpoint():
     problems = campaign()
     for tau in ("100", "50", "12.5"):
         found = curve(taus=[tau])
-        by_maker = {one.maker: one for one in estimate([judge(m, Criterion(tau=tau)) for m in problems], problems, 1)}
+        by_model = {one.model: one for one in estimate([judge(m, Criterion(tau=tau)) for m in problems], problems, 1)}
         for point, checkpoint in zip(found, NAMED, strict=True):
-            one = by_maker[checkpoint.maker]
+            one = by_model[checkpoint.model]
             assert point.p_tau == pytest.approx(100 * one.value)
             assert np.array(point.interval) == pytest.approx(100 * np.array(one.interval))
             assert (point.method, point.at_most) == (one.method, pytest.approx(100 * one.upper_bound))
@@ -60,7 +60,7 @@ def varied():
     made = []
     for i, (a, b) in enumerate(zip(first, last, strict=True)):
         own = {"run-1k": [15] * a + [95] * (4 - a), "run-2k": [15, 95], "run-10k": [15] * b + [95] * (4 - b)}
-        made.append(crowd(f"p{i}", humans=10, makers=own if i else {k: v for k, v in own.items() if k != "run-2k"}))
+        made.append(crowd(f"p{i}", humans=10, models=own if i else {k: v for k, v in own.items() if k != "run-2k"}))
     return made, np.array(first) / 4, np.array(last) / 4
 
 
@@ -88,7 +88,7 @@ def test_what_is_undecided_bounds_a_gain_and_no_interval():
     So p_100 is 25 to 50% and 50 to 75%: a gain of 100%, which is 0 to 200% if undecided; of the first itself nothing.
     """
     own = {"run-1k": [15, 10_000, None, None], "run-10k": [15, 15, 10_000, None]}
-    problems = [crowd(f"p{i}", humans=10, makers=own) for i in range(3)]
+    problems = [crowd(f"p{i}", humans=10, models=own) for i in range(3)]
     asked = Criterion(tau="50", reading="score", timeouts="fail", timeout_ms=20_000)
     first, last = curve(taus=["50"], problems=problems, criterion=asked, named=[NAMED[0], NAMED[2]])
     assert (first.p_tau, first.at_most, last.p_tau, last.at_most) == (25, 25, 50, 50)
@@ -117,28 +117,28 @@ def test_a_filter_that_leaves_nothing():
 
 def test_checkpoints_by_pattern():
     """The step is a number, k is thousands; what is left names the run; runs and steps are in order."""
-    makers = ["human", "a-1k", "a-500", "b/step_20", "b/step_3", "c"]
-    assert checkpoints(makers, "a-{step}") == [Checkpoint("a", 500, "a-500"), Checkpoint("a", 1000, "a-1k")]
-    assert checkpoints(makers, "b/step_{step}") == [
+    models = ["human", "a-1k", "a-500", "b/step_20", "b/step_3", "c"]
+    assert checkpoints(models, "a-{step}") == [Checkpoint("a", 500, "a-500"), Checkpoint("a", 1000, "a-1k")]
+    assert checkpoints(models, "b/step_{step}") == [
         Checkpoint("b/step", 3, "b/step_3"),
         Checkpoint("b/step", 20, "b/step_20"),
     ]
-    assert [one.run for one in checkpoints(makers, "*-{step}")] == ["a", "a"]
+    assert [one.run for one in checkpoints(models, "*-{step}")] == ["a", "a"]
     assert checkpoints(["qwen7b-100-rl"], "*-{step}-rl") == [Checkpoint("qwen7b-rl", 100, "qwen7b-100-rl")]
     assert checkpoints(["x12"], "*{step}") == [Checkpoint("x", 12, "x12")]
 
 
 @pytest.mark.parametrize(
-    ("makers", "pattern", "words"),
+    ("models", "pattern", "words"),
     [
         (["a-1"], "a", "write {step} once"),
         (["a-1"], "{step}{step}", "write {step} once"),
-        (["a-1"], "b-{step}", "no maker matches 'b-{step}'; the campaign's makers are a-1"),
-        (["a-1k", "a-1000"], "a-{step}", "makers 'a-1000' and 'a-1k' are both step 1000"),
+        (["a-1"], "b-{step}", "no model matches 'b-{step}'; the campaign's models are a-1"),
+        (["a-1k", "a-1000"], "a-{step}", "models 'a-1000' and 'a-1k' are both step 1000"),
     ],
 )
-def test_patterns_that_cannot_be_read(makers, pattern, words):
+def test_patterns_that_cannot_be_read(models, pattern, words):
     """Each refusal says what to write instead."""
     with pytest.raises(ReplayError) as refused:
-        checkpoints(makers, pattern)
+        checkpoints(models, pattern)
     assert words in str(refused.value)

@@ -39,7 +39,7 @@ def assert_same(ours, theirs):
 
 
 def random_problems(count=5, seed=0):
-    """Problems of different sizes with ties, exact duplicates, killed and missing runs, and two makers."""
+    """Problems of different sizes with ties, exact duplicates, killed and missing runs, and two models."""
     random = np.random.default_rng(seed)
     for number in range(count):
         shape = 4 + 3 * number, 2 + number
@@ -50,7 +50,7 @@ def random_problems(count=5, seed=0):
             outcome=outcome,
             limit=random.integers(2, 7, size=shape),
             problem=f"q{number}",
-            makers=tuple(random.choice(["human", "a model"], size=shape[0]).tolist()),
+            models=tuple(random.choice(["human", "a model"], size=shape[0]).tolist()),
             duplicate=random.integers(0, 2 * shape[0], size=shape[0]),
             tests=make_tests(shape[1], correctness=1, original=1),
         )
@@ -117,10 +117,10 @@ def test_p_tau_of_what_a_device_holds_is_the_estimate(reading, missing, paid):
     for tau in ("100", "60", "35.5", "10"):
         asked = dataclasses.replace(criterion, tau=tau)
         verdicts, answer = [judge(m, asked) for m in several], held.resident.ask(asked)
-        by_maker = {one.maker: one for one in estimate(verdicts, several, 1)}
-        assert list(held.makers) == sorted(by_maker)
-        assert answer.passed.sum(dim=0).tolist() == [by_maker[maker].passed for maker in held.makers]
-        assert answer.p_tau.tolist() == pytest.approx([by_maker[maker].value for maker in held.makers], rel=1e-12)
+        by_model = {one.model: one for one in estimate(verdicts, several, 1)}
+        assert list(held.models) == sorted(by_model)
+        assert answer.passed.sum(dim=0).tolist() == [by_model[model].passed for model in held.models]
+        assert answer.p_tau.tolist() == pytest.approx([by_model[model].value for model in held.models], rel=1e-12)
         decided += int(answer.passed.sum())
     assert decided > 10
 

@@ -108,15 +108,15 @@ def test_a_test_that_is_filtered_out_still_counts_for_correctness_if_it_is_of_bo
 
 def test_a_problem_without_a_test_leaves_the_environment_and_is_counted():
     """No test of the first problem takes 8 ms: nothing is said of its programs, and the estimate counts it apart."""
-    short = measured(np.array([[1], [2]]) * MS, reference=[1], problem="short", makers=("model", "human"))
-    long = measured(np.array([[8], [9]]) * MS, reference=[1], problem="long", makers=("model", "human"))
+    short = measured(np.array([[1], [2]]) * MS, reference=[1], problem="short", models=("model", "human"))
+    long = measured(np.array([[8], [9]]) * MS, reference=[1], problem="long", models=("model", "human"))
     criterion = Criterion(tau="50", keep_ms=8)
     verdicts = [judge(m, criterion) for m in (short, long)]
     assert [v.left_out for v in verdicts] == [True, False]
     assert (verdicts[0].c.tolist(), verdicts[0].status.tolist()) == ([-1, -1], [-1, -1])
     assert verdicts[0].reason[0] == "left out: the filter keeps no optimization test"
     human, model = estimate(verdicts, [short, long], 1)
-    assert (model.maker, model.problems, model.left_out, model.value) == ("model", 1, 1, 1.0)
+    assert (model.model, model.problems, model.left_out, model.value) == ("model", 1, 1, 1.0)
     assert (human.problems, human.undecided) == (1, 1)  # the only reference has nobody to be ranked against
 
 

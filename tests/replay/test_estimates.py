@@ -50,10 +50,10 @@ def test_the_interval_is_the_t_interval_of_statsmodels(values):
     assert t_interval(np.array(values)) == pytest.approx((max(low, 0), min(high, 1)), abs=1e-12)
 
 
-def problem(name, outcomes, makers):
+def problem(name, outcomes, models):
     """One problem whose programs pass (1), fail (2) or lack a test (0)."""
     outcomes = np.array(outcomes)[:, None]
-    return measured(np.ones(outcomes.shape), reference=[], outcome=outcomes, problem=name, makers=makers)
+    return measured(np.ones(outcomes.shape), reference=[], outcome=outcomes, problem=name, models=models)
 
 
 def wilson(p, variance, problems):
@@ -96,16 +96,16 @@ def test_an_estimate_names_its_denominators():
     """By hand: model a passes 1/2 and 2/2 of two problems; one undecided program of b is in the upper bound only."""
     measurements = [problem("one", [1, 2, 1], ("a", "a", "b")), problem("two", [1, 1, 0], ("a", "a", "b"))]
     a, b = estimate([judge(m, Criterion()) for m in measurements], measurements, 1)
-    assert (a.maker, a.problems, a.programs, a.passed, a.failed, a.undecided) == ("a", 2, 4, 3, 1, 0)
+    assert (a.model, a.problems, a.programs, a.passed, a.failed, a.undecided) == ("a", 2, 4, 3, 1, 0)
     assert (a.value, a.upper_bound) == (0.75, 0.75)
     assert (a.interval, a.method) == (pytest.approx(wilson(0.75, 0.0625, 2)), "wilson")
     assert (b.value, b.upper_bound, b.undecided) == (0.5, 1.0, 1)
 
 
 def test_references_that_are_not_candidates_are_not_counted():
-    """Pool-only programs rank others but belong to no maker's estimate; the pool's range is shown."""
+    """Pool-only programs rank others but belong to no model's estimate; the pool's range is shown."""
     wall, candidate = [[3], [1], [5], [7]], np.array([True, True, False, False])
-    m = measured(wall, reference=[1, 2, 3], candidate=candidate, makers=("a", "human", "human", "human"))
+    m = measured(wall, reference=[1, 2, 3], candidate=candidate, models=("a", "human", "human", "human"))
     a, human = estimate([judge(m, Criterion(tau="50"))], [m], 1)
     assert (a.programs, a.references_min, a.references_max, a.value, a.interval) == (1, 3, 3, 1.0, None)
     assert (human.programs, human.references_min, human.references_max) == (1, 2, 2)
@@ -140,7 +140,7 @@ def test_pools_that_cannot_resolve_tau_are_counted(sizes, tau, small):
     assert f"{small} of {len(sizes)} pools" in warning or not small
 
 
-def test_makers_come_in_alphabetical_order():
+def test_models_come_in_alphabetical_order():
     """The order of rows does not depend on the order of programs."""
     m = problem("one", [1, 1, 1], ("b", "human", "a"))
-    assert [e.maker for e in estimate([judge(m, Criterion())], [m], 1)] == ["a", "b", "human"]
+    assert [e.model for e in estimate([judge(m, Criterion())], [m], 1)] == ["a", "b", "human"]

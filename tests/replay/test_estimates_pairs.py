@@ -65,8 +65,8 @@ def test_efficiency_is_one_minus_q_where_correct():
     assert efficiencies(judged(m), [m], "nobody") == ([], [])
 
 
-def test_counts_are_of_one_maker():
-    """The candidates of that maker alone; a maker without any is refused by name."""
+def test_counts_are_of_one_model():
+    """The candidates of that model alone; a model without any is refused by name."""
     m = race((1, 9), (2,))
     verdicts = judged(m, criterion=Criterion(tau="50"))
     found = count(verdicts, [m], "a")
@@ -98,7 +98,7 @@ def test_programs_slower_than_every_reference():
 def test_whether_a_killed_program_is_the_slowest_may_be_open():
     """Killed at 10 ms: slower than references that all ended before, else nobody knows; timeouts are tolerated."""
     tolerant = Criterion(timeouts="tolerated")
-    rows = {"limit": 10 * MS, "reference": [0, 1], "makers": ("human", "human", "a", "a")}
+    rows = {"limit": 10 * MS, "reference": [0, 1], "models": ("human", "human", "a", "a")}
     ended = measured([[2 * MS], [8 * MS], [10 * MS], [9 * MS]], outcome=[[1], [1], [6], [1]], **rows)
     found = slower_than_all(judged(ended, criterion=tolerant), [ended], tolerant, "a")
     assert (found.correct, found.slower, found.undecided) == (2, 2, 0)

@@ -37,7 +37,7 @@ def test_a_flip_by_rank_tells_the_timings_beside_it():
     m = measured([[25, 35], *POOL], reference=[1, 2, 3, 4])
     found = changes(m, Criterion(), Criterion(tau="50", reading="score"))
     mine = next(change for change in found if change.program == "p0")
-    assert (mine.kind, mine.problem, mine.maker) == ("pass -> fail", "sum", "human")
+    assert (mine.kind, mine.problem, mine.model) == ("pass -> fail", "sum", "human")
     assert (mine.reason_before, mine.reason_after) == ("correct", "too slow: q 5/8 = 0.625 > 0.5")
     timing = mine.timing_after
     assert (timing.test, timing.duration, timing.rank, timing.references) == ("t1", 35, (6, 6), 4)
@@ -129,11 +129,11 @@ def test_campaigns_meet_only_through_a_named_calibration():
     assert "p0" in {change.program for change in found}
 
 
-def test_the_tally_counts_by_maker_and_kind():
-    """Two makers, two kinds, in order of both."""
+def test_the_tally_counts_by_model_and_kind():
+    """Two models, two kinds, in order of both."""
 
-    def change(maker, before, after):
-        return Change("p", "x", maker, before, after, "", "", None, None)
+    def change(model, before, after):
+        return Change("p", "x", model, before, after, "", "", None, None)
 
     many = [
         change("b", Status.PASS, Status.FAIL),

@@ -21,9 +21,9 @@ from tests.replay.builders import measured, problems
 from tests.replay.program_groups import crowd
 
 
-def alone(*makers):
-    """Runs of one maker each."""
-    return {maker: (maker,) for maker in makers}
+def alone(*models):
+    """Runs of one model each."""
+    return {model: (model,) for model in models}
 
 
 RUNS = {"slow": [95, 85, 75, None], "quick": [15, 25, 35, 45], "mixed": [15, 95, None, None]}
@@ -32,17 +32,17 @@ RUNS = {"slow": [95, 85, 75, None], "quick": [15, 25, 35, 45], "mixed": [15, 95,
 def two_problems():
     """On the second problem every model is right, and `slow` and `quick` have changed places."""
     other = {"slow": [15, 25, 35, 45], "quick": [95, 85, 75, 65], "mixed": [15, 25, 15, 25]}
-    return [crowd("a", humans=10, makers=RUNS), crowd("b", humans=10, makers=other)]
+    return [crowd("a", humans=10, models=RUNS), crowd("b", humans=10, models=other)]
 
 
 @given(m=problems(outcomes=tuple(Outcome)))
 @settings(deadline=None, max_examples=40)
 def test_a_cell_is_the_estimate_of_its_criterion(m):
-    """pass@1 and undecided of each maker under each criterion are what `estimate` says of it alone."""
-    makers = tuple("ab"[i % 2] for i in range(len(m.programs)))
-    m = dataclasses.replace(m, makers=makers)
+    """pass@1 and undecided of each model under each criterion are what `estimate` says of it alone."""
+    models = tuple("ab"[i % 2] for i in range(len(m.programs)))
+    m = dataclasses.replace(m, models=models)
     criteria = {str(tau): Criterion(tau=str(tau)) for tau in (100, 50, 20)} | {"late": PRESETS["relative-p50"]}
-    found = matrix([m], criteria, alone(*sorted(set(makers))))
+    found = matrix([m], criteria, alone(*sorted(set(models))))
     for row, criterion in enumerate(criteria.values()):
         for column, one in enumerate(estimate([judge(m, criterion)], [m], 1)):
             assert found.values[row, column] == pytest.approx(100 * one.value, nan_ok=True)
@@ -54,12 +54,12 @@ def test_a_cell_is_the_estimate_of_its_criterion(m):
 def test_a_cell_has_the_interval_and_the_bound_of_its_criterion(m):
     """Over several problems: exactly what `estimate` says of it alone, its method too."""
     m = [
-        dataclasses.replace(one, problem=f"p{n}", makers=tuple("ab"[i % 2] for i in range(len(one.programs))))
+        dataclasses.replace(one, problem=f"p{n}", models=tuple("ab"[i % 2] for i in range(len(one.programs))))
         for n, one in enumerate(m)
     ]
     criteria = {"p_50": Criterion(tau="50"), "limit": Criterion(limit_ms=1, timeouts="tolerated")}
-    makers = sorted({by for one in m for by in one.makers})
-    found = matrix(m, criteria, alone(*makers))
+    models = sorted({by for one in m for by in one.models})
+    found = matrix(m, criteria, alone(*models))
     for row, criterion in enumerate(criteria.values()):
         expected = estimate([judge(one, criterion) for one in m], m, 1)
         for cell, one in zip(found.cells[row], expected, strict=True):
@@ -88,7 +88,7 @@ def test_spread_and_range_by_hand():
 
 def test_a_spread_beyond_its_interval_decides():
     """The same difference on each of twenty problems has an interval of width nothing."""
-    problems = [crowd(f"p{i}", humans=10, makers={"slow": [95, 85], "quick": [15, 25]}) for i in range(20)]
+    problems = [crowd(f"p{i}", humans=10, models={"slow": [95, 85], "quick": [15, 25]}) for i in range(20)]
     (ranking,) = family_figures(matrix(problems, {"p_50": Criterion(tau="50")}, alone("slow", "quick")))
     assert (ranking.spread, ranking.half_width, ranking.range, ranking.decides) == (100, 0, 0, True)
 
@@ -103,7 +103,7 @@ def test_repeated_trainings_have_an_interval_of_their_own():
         return [15] * right + [None] * (4 - right)
 
     passed = {"a-1": 1, "a-2": 2, "a-3": 2, "b-1": 2, "b-2": 3, "b-3": 4}
-    both = [crowd(f"p{i}", humans=10, makers={by: programs(n) for by, n in passed.items()}) for i in range(2)]
+    both = [crowd(f"p{i}", humans=10, models={by: programs(n) for by, n in passed.items()}) for i in range(2)]
     found = matrix(both, {"p_100": Criterion()}, find_runs(passed, ["a-{seed}", "b-{seed}"]))
     assert found.runs == ("a", "b")
     assert found.values[0] == pytest.approx([500 / 12, 75])
@@ -151,7 +151,7 @@ def test_runs_that_tie_in_the_mean_tie_in_the_correlation():
         members=((0,), (1,), (2,), (3,)),
         criteria=("x", "y"),
         families=("leaderboard ranking", "per-test ranking"),
-        by_maker=np.array([first, second]),
+        by_model=np.array([first, second]),
         perhaps=np.array([first, second]),
         undecided=np.zeros((2, 4), dtype=np.int64),
         programs=np.ones((2, 4), dtype=np.int64),
@@ -197,10 +197,10 @@ def test_what_cannot_be_asked():
 
 def test_runs_by_pattern():
     """All but humans; by shell patterns, in their order and once each; of checkpoints the last of each run."""
-    makers = ["human", "qwen-500", "qwen-1k", "qwen-900", "cwm-10", "base"]
-    assert find_runs(makers, []) == alone("base", "cwm-10", "qwen-1k", "qwen-500", "qwen-900")
-    assert list(find_runs(makers, ["base", "q*", "*w*-*"])) == ["base", "qwen-1k", "qwen-500", "qwen-900", "cwm-10"]
-    assert find_runs(makers, ["*-{step}", "base"]) == alone("cwm-10", "qwen-1k", "base")
-    assert find_runs(makers, ["qwen-{seed}"]) == {"qwen": ("qwen-500", "qwen-900", "qwen-1k")}
-    with pytest.raises(ReplayError, match=r"no maker matches 'gpt\*'; the campaign's makers are base, cwm-10"):
-        find_runs(makers, ["gpt*"])
+    models = ["human", "qwen-500", "qwen-1k", "qwen-900", "cwm-10", "base"]
+    assert find_runs(models, []) == alone("base", "cwm-10", "qwen-1k", "qwen-500", "qwen-900")
+    assert list(find_runs(models, ["base", "q*", "*w*-*"])) == ["base", "qwen-1k", "qwen-500", "qwen-900", "cwm-10"]
+    assert find_runs(models, ["*-{step}", "base"]) == alone("cwm-10", "qwen-1k", "base")
+    assert find_runs(models, ["qwen-{seed}"]) == {"qwen": ("qwen-500", "qwen-900", "qwen-1k")}
+    with pytest.raises(ReplayError, match=r"no model matches 'gpt\*'; the campaign's models are base, cwm-10"):
+        find_runs(models, ["gpt*"])

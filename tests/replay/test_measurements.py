@@ -127,7 +127,7 @@ def test_robust_cv_without_references_is_undefined():
     [
         ({"duplicate": np.zeros(2, dtype=np.int32)}, "duplicate: expected int64"),
         ({"candidate": np.ones(3, dtype=np.bool_)}, "candidate: expected bool"),
-        ({"makers": ("human",)}, "makers: expected 2"),
+        ({"models": ("human",)}, "models: expected 2"),
         ({"programs": ("same", "same")}, "'same' appears twice"),
         ({"cpu_ns": np.zeros((2, 1, 4), dtype=np.int64)}, "cpu_ns: expected"),
         ({"limit_ns": np.full((2, 1), -2)}, "limit_ns: values"),

@@ -29,7 +29,7 @@ MAKERS = {"run-1k": [95, 85, None], "run-2k": [15, 45, 35], "base": [55, 65, 75]
 
 
 def problems():
-    return [crowd(f"p{i}", humans=10, wrong=2, makers=MAKERS) for i in range(3)]
+    return [crowd(f"p{i}", humans=10, wrong=2, models=MAKERS) for i in range(3)]
 
 
 def sweep_picture(kind, axes=None):
@@ -40,7 +40,7 @@ def sweep_picture(kind, axes=None):
 def matrix_picture(kind):
     criteria = {name: PRESETS[name] for name in ("rlvr", "top-50", "pre-2s")}
     return matrix_plot(
-        matrix(problems(), criteria, {maker: (maker,) for maker in MAKERS}), "campaign one", FOOTER, kind=kind
+        matrix(problems(), criteria, {model: (model,) for model in MAKERS}), "campaign one", FOOTER, kind=kind
     )
 
 
@@ -91,7 +91,7 @@ def test_pictures_repeat_and_say_what_they_show(draw):
 
 
 def test_four_things_may_vary_and_no_more():
-    """tau, timeout, beta and makers fill x, lines, columns and rows; alpha too is one too many."""
+    """tau, timeout, beta and models fill x, lines, columns and rows; alpha too is one too many."""
     axes = Axes((50, 30), timeouts_ns=(None, 50 * MS), betas_ns=(0, 1), alphas=(1.0,))
     assert sweep_picture("png", axes).startswith(b"\x89PNG")
     with pytest.raises(ReplayError, match="five things vary, and a picture shows four"):
@@ -99,8 +99,8 @@ def test_four_things_may_vary_and_no_more():
 
 
 def test_one_point_is_a_picture_too():
-    """A grid of one replay and one maker."""
-    points = [one for one in sweep(problems(), Criterion(), Axes((50,))) if one.maker == "base"]
+    """A grid of one replay and one model."""
+    points = [one for one in sweep(problems(), Criterion(), Axes((50,))) if one.model == "base"]
     assert b"p_tau" in sweep_plot(points, "", FOOTER, kind="svg")
 
 

@@ -18,11 +18,11 @@ def rng():
     return np.random.default_rng(0)
 
 
-def point(maker, **other):
-    """One maker at one place."""
+def point(model, **other):
+    """One model at one place."""
     plain = {"alpha": 1.0, "beta_ns": 0, "timeout_ns": None, "tau": 50, "p_tau": 1.0, "interval": None, "method": "t"}
     counts = {"at_most": other.get("p_tau", 1.0), "undecided": 0, "programs": 4, "problems": 2}
-    return Point(maker, **(plain | counts | other))
+    return Point(model, **(plain | counts | other))
 
 
 def test_the_lines_of_a_small_campaign():
@@ -31,10 +31,10 @@ def test_the_lines_of_a_small_campaign():
     At alpha = 1 the model has four references before it, at alpha = 0.5 (5 to 50 ms) eight; with beta = -40 ms eight,
     of which four are clipped at 0. The baseline, with seven of ten before it, passes once they take twice as long.
     """
-    problems = [crowd("a", humans=10, makers={"model": [45], "base": [75]})]
+    problems = [crowd("a", humans=10, models={"model": [45], "base": [75]})]
     grids = line_axes((50,), alphas=(0.5, 1.0, 2.0), betas_ns=(-40 * MS, 0, 40 * MS))
     found = lines((sweep(problems, Criterion(), grids[0]), sweep(problems, Criterion(), grids[1])), "base", rng())
-    mine = {(one.maker, one.along): one for one in found if one.maker != "human"}
+    mine = {(one.model, one.along): one for one in found if one.model != "human"}
     assert mine["model", BETA].at == (-40 * MS, 0, 40 * MS)
     assert mine["model", BETA].p_tau == (0, 100, 100)
     assert mine["model", ALPHA].at == (0.5, 1.0, 2.0)
@@ -55,8 +55,8 @@ def test_gains_of_the_published_table():
 def test_points_are_matched_by_place_and_tau():
     """Gains compare the same beta and the same tau, in whatever order the points come."""
     grid = [
-        point(maker, tau=tau, beta_ns=beta, p_tau=p, undecided=1, interval=(p - 1, p + 2), at_most=p + 10)
-        for maker, tau, beta, p in (
+        point(model, tau=tau, beta_ns=beta, p_tau=p, undecided=1, interval=(p - 1, p + 2), at_most=p + 10)
+        for model, tau, beta, p in (
             ("m", 50, 10, 30.0),
             ("m", 50, -10, 10.0),
             ("b", 50, -10, 20.0),
@@ -65,7 +65,7 @@ def test_points_are_matched_by_place_and_tau():
             ("b", 30, 10, 3.0),
         )
     ]
-    found = {(one.maker, one.tau): one for one in lines((grid, grid), "b", rng()) if one.along == BETA}
+    found = {(one.model, one.tau): one for one in lines((grid, grid), "b", rng()) if one.along == BETA}
     assert found["m", 50].gain == pytest.approx((-50, 100))
     assert found["m", 30].gain == pytest.approx((200,))
     assert found["m", 50].undecided == (1, 1)
@@ -78,7 +78,7 @@ def test_points_are_matched_by_place_and_tau():
 def test_a_gain_over_what_may_be_nothing_has_no_upper_bound():
     """The baseline passes 0 to 10%: no gain is known, at least 0 and without an end if all of it is undecided."""
     grid = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0, at_most=10.0, undecided=1)]
-    mine, base = ({one.maker: one for one in lines((grid, grid), "b", rng())}[maker] for maker in "mb")
+    mine, base = ({one.model: one for one in lines((grid, grid), "b", rng())}[model] for model in "mb")
     assert (math.isnan(mine.gain[0]), mine.gain_bounds) == (True, ((0, math.inf),))
     assert base.gain_bounds == (None,)
     nothing = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0)]
@@ -86,7 +86,7 @@ def test_a_gain_over_what_may_be_nothing_has_no_upper_bound():
 
 
 def test_an_unknown_baseline():
-    """The makers that could be meant are named."""
+    """The models that could be meant are named."""
     with pytest.raises(ReplayError, match="baseline 'c' made none of the programs; choose one of m"):
         lines(([point("m")],) * 2, "c", rng())
 
@@ -97,13 +97,13 @@ def test_a_gain_has_an_interval_by_drawing_problems_for_both(compiled, monkeypat
     monkeypatch.setattr("lapledger.replay.studies.sweeps.COMPILED_FROM", 0 if compiled else 10**9)
     mine, base = np.array([4, 3, 4, 2, 4]), np.array([1, 2, 2, 1, 3])
     problems = [
-        crowd(f"p{i}", humans=10, makers={"m": [15] * a + [95] * (4 - a), "b": [15] * b + [95] * (4 - b)})
+        crowd(f"p{i}", humans=10, models={"m": [15] * a + [95] * (4 - a), "b": [15] * b + [95] * (4 - b)})
         for i, (a, b) in enumerate(zip(mine, base, strict=True))
     ]
     grids = line_axes((50,), alphas=(1.0,), betas_ns=(0,))
     points = tuple(sweep(problems, Criterion(), axes, with_shares=True) for axes in grids)
-    assert {tuple(one.shares) for one in points[0] if one.maker == "m"} == {tuple(mine / 4)}
-    found = {(one.maker, one.along): one for one in lines(points, "b", rng())}
+    assert {tuple(one.shares) for one in points[0] if one.model == "m"} == {tuple(mine / 4)}
+    found = {(one.model, one.along): one for one in lines(points, "b", rng())}
     drawn = np.random.default_rng(0).integers(0, 5, (10_000, 5))
     gains = 100 * (mine[drawn].mean(axis=1) / base[drawn].mean(axis=1) - 1)
     for along in (ALPHA, BETA):

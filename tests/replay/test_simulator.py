@@ -128,7 +128,7 @@ def test_who_may_be_drawn_by_hand():
 
 def test_the_order_is_wrong_then_slow_to_fast():
     """Humans take 10, 20, ... 70 ms; the last two are wrong. Models have no place."""
-    m = crowd(humans=7, wrong=2, makers={"model": [5]})
+    m = crowd(humans=7, wrong=2, models={"model": [5]})
     (one,) = ladders([m])
     assert [m.programs[row] for row in one.rows] == [f"p0/h00{i}" for i in (5, 6, 4, 3, 2, 1, 0)]
 
@@ -227,10 +227,10 @@ def test_neither_order_nor_company_changes_draws(order, seed):
 @settings(deadline=None, max_examples=40)
 def test_models_beside_humans_change_nothing(m, seed):
     """Only references rank: a human's reward is the same with every model's program taken away."""
-    makers = tuple("human" if one or i % 2 else "model" for i, one in enumerate(m.reference))
-    m = dataclasses.replace(m, makers=makers, interface=np.ones(len(makers), dtype=np.int8), memory_bytes=m.wall_ns)
+    models = tuple("human" if one or i % 2 else "model" for i, one in enumerate(m.reference))
+    m = dataclasses.replace(m, models=models, interface=np.ones(len(models), dtype=np.int8), memory_bytes=m.wall_ns)
     one = ladder(m, generator(seed, m.problem))
-    assert set(one.m.makers) <= {"human"}
+    assert set(one.m.models) <= {"human"}
     for criterion in (PRESETS["top-50"], PRESETS["ranked-worst-p50"], PRESETS["additive"], Criterion(clock="memory")):
         rewards = (dict(zip(p.programs, reward(judge(p, criterion), criterion), strict=True)) for p in (m, one.m))
         whole, alone = rewards

@@ -114,7 +114,7 @@ def test_random_numbers_belong_to_the_problem(ray, several):
 def test_a_simulation_is_the_same_whatever_the_number_of_processes(ray, several, workers):
     """Every draw, and every sum over problems in their order: the curves and figures of this process, to the bit."""
     asked = {name: PRESETS[name] for name in ("top-50", "rlvr", "multitask", "relative-p50")}
-    humans = [dataclasses.replace(m, makers=("human",) * len(m.programs)) for m in several]
+    humans = [dataclasses.replace(m, models=("human",) * len(m.programs)) for m in several]
     here = simulate(humans, asked, each=partial(one_by_one, seed=5))
     there = simulate(humans, asked, each=partial(spread, engine="ray", workers=workers, seed=5))
     assert any(one.problems for one in here)

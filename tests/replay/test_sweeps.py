@@ -64,7 +64,7 @@ def test_every_point_is_its_single_replay(m, criterion, compiled):
                 estimates = estimate([judge(pool, asked) for pool in pools], pools, 1)
                 expected += [
                     Point(
-                        e.maker,
+                        e.model,
                         scale.alpha,
                         scale.beta_ns,
                         timeout,
@@ -85,9 +85,9 @@ def test_every_point_is_its_single_replay(m, criterion, compiled):
 def pool_of_four():
     """References of 100, 200, 300 and 400 ms on one test, a candidate of 250 ms and one of 90 ms."""
     wall = np.array([[100], [200], [300], [400], [250], [90]]) * MS
-    makers = ("human",) * 4 + ("model",) * 2
+    models = ("human",) * 4 + ("model",) * 2
     candidate = np.array([False] * 4 + [True] * 2)
-    return measured(wall, reference=range(4), makers=makers, candidate=candidate, tests=make_tests(1, original=1))
+    return measured(wall, reference=range(4), models=models, candidate=candidate, tests=make_tests(1, original=1))
 
 
 def test_slower_references_lift_candidates(either):
@@ -120,7 +120,7 @@ def test_other_criteria_are_judged_one_by_one():
     (point,) = sweep([pool_of_four()], criterion, Axes((100,), alphas=(2.0,)))
     pool = scaled(pool_of_four(), criterion, Scale(2.0))
     (one,) = estimate([judge(pool, criterion)], [pool], 1)
-    assert (point.maker, point.p_tau) == (one.maker, 100 * one.value)
+    assert (point.model, point.p_tau) == (one.model, 100 * one.value)
 
 
 def test_a_problem_that_left_is_not_counted():
@@ -174,11 +174,11 @@ def test_many_problems_are_judged_as_one_by_one(m, criterion):
             ours, theirs = getattr(found, name), getattr(verdicts, name)
             assert np.array_equal(ours, theirs), name
             assert np.asarray(ours).dtype == np.asarray(theirs).dtype, name
-    rates = {rate.maker: rate for rate in rates_of(iter(m), criterion)}
+    rates = {rate.model: rate for rate in rates_of(iter(m), criterion)}
     estimates = estimate(expected, m, 1)
-    assert sorted(rates) == [one.maker for one in estimates]
+    assert sorted(rates) == [one.model for one in estimates]
     for one in estimates:
-        rate = rates[one.maker]
+        rate = rates[one.model]
         assert (rate.value, rate.passed, rate.undecided) == (one.value, one.passed, one.undecided)
         assert (rate.programs, rate.problems) == (one.programs, one.problems)
         assert (rate.upper_bound, rate.interval, rate.method) == (one.upper_bound, one.interval, one.method)

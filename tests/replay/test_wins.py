@@ -40,7 +40,7 @@ def pair(wall, outcome, *, limit=10, tests=None):
         reference=[0, 1],
         outcome=[[1, 1], [1, 1], *outcome],
         limit=limit * MS,
-        makers=("human", "human", "a", "b"),
+        models=("human", "human", "a", "b"),
         tests=tests or make_tests(2),
     )
 
@@ -66,7 +66,7 @@ def test_a_run_killed_at_the_others_time_lost():
     assert rate(m, "best").losses == 1
     longer = m.wall_ns.copy()
     longer[3, 1] += 1
-    other = measured(longer, reference=[0, 1], outcome=m.outcome, limit=10 * MS, makers=m.makers, tests=m.tests)
+    other = measured(longer, reference=[0, 1], outcome=m.outcome, limit=10 * MS, models=m.models, tests=m.tests)
     assert rate(other, "best").undecided == ("sum",)
 
 
@@ -122,7 +122,7 @@ def contests(draw):
         reference=[0, 1],
         outcome=outcome,
         limit=4 * MS,
-        makers=("human",) * 2 + ("a",) * sides[0] + ("b",) * sides[1],
+        models=("human",) * 2 + ("a",) * sides[0] + ("b",) * sides[1],
         tests=make_tests(2, original=draw(st.integers(1, 2))),
     )
 
@@ -156,7 +156,7 @@ READ = {"median": statistics.median, "best": min, "worst": max}
 
 def sign(times, m, reading):
     """Who is faster: -1 a, 1 b, 0 neither; None where one side has no correct sample."""
-    a, b = ([t for t, by in zip(times, m.makers, strict=True) if by == run and t is not None] for run in "ab")
+    a, b = ([t for t, by in zip(times, m.models, strict=True) if by == run and t is not None] for run in "ab")
     if not a or not b:
         return None
     mine, theirs = (READ[reading]([Fraction(t) for t in side]) for side in (a, b))
@@ -201,7 +201,7 @@ def test_a_speed_lies_between_its_bounds_in_every_completion(m, criterion):
     if not pool:
         assert found == ([], [])
         return
-    mine = [p for p, by in enumerate(m.makers) if by == "a"]
+    mine = [p for p, by in enumerate(m.models) if by == "a"]
     speed = []
     for times in worlds(m, criterion):
         middle = statistics.median(times[p] for p in pool)
@@ -293,8 +293,8 @@ def test_the_interval_over_runs_holds_its_level():
 
 def test_speeds_of_several_campaigns_never_meet():
     """Candidates are not mapped; a sample's speed is the sum over tests, and one that lacks a duration has none."""
-    m = measured([[1, 2], [3, 4]], reference=[0], makers=("human", "a"))
-    other = measured([[1, 2]], reference=[0], makers=("a",), campaign="two", problem="x")
+    m = measured([[1, 2], [3, 4]], reference=[0], models=("human", "a"))
+    other = measured([[1, 2]], reference=[0], models=("a",), campaign="two", problem="x")
     with pytest.raises(ReplayError, match="meet only through a named calibration"):
         speeds(judged(m, other), [m, other], Criterion(), ["a"])
     assert speeds(judged(m), [m], Criterion(), ["a", "human"])["sum"].low.tolist() == [6, 14]
@@ -311,5 +311,5 @@ def test_speed_is_held_against_the_median_reference():
     low, high = speed_ups(judged(open_), [open_], Criterion(), "a")
     assert low[0].tolist() == [5.0, 0.0]
     assert np.isnan(best_curve(low, high)[0].upper_bound)
-    bare = measured([[1]], reference=[], makers=("a",))
+    bare = measured([[1]], reference=[], models=("a",))
     assert speed_ups(judged(bare), [bare], Criterion(), "a") == ([], [])

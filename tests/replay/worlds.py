@@ -41,7 +41,7 @@ def common(draw):
 
 @st.composite
 def measurements(draw, *, programs=6, tests=3):
-    """A small problem in whole ms, with several makers, all outcomes, kinds of tests and some runs without a time."""
+    """A small problem in whole ms, with several models, all outcomes, kinds of tests and some runs without a time."""
     m = draw(problems(outcomes=MOSTLY, programs=programs, tests=tests))
     count, width = len(m.programs), len(m.tests.ids)
     flags = [np.array(draw(st.lists(st.booleans(), min_size=width, max_size=width))) for _ in range(2)]
@@ -51,7 +51,7 @@ def measurements(draw, *, programs=6, tests=3):
     return dataclasses.replace(
         m,
         tests=kinds,
-        makers=tuple("ab"[i % 2] for i in range(count)),
+        models=tuple("ab"[i % 2] for i in range(count)),
         candidate=np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count))),
         wall_ns=wall,
         cpu_ns=np.where(wall < 0, -1, wall // 2),

@@ -7,7 +7,7 @@ from tests.support.screen_ledgers import Program, campaign_facts, run_facts
 PROBLEMS = tuple(f"p{i}.0123456789ab" for i in range(1, 5))
 FIRST = {"top-1": (15, 55, 95, None), "top-2": (15, 55, 95, None), "base-1": (55, 95, 95, None), "base-2": (55,) * 4}
 LAST = {"top-1": (15, 15, 15, 15), "top-2": (15, 55, 55, 95), "base-1": (None,) * 4, "base-2": (95, 95, 95, None)}
-"""ms of four samples a maker on problems 1 to 3, and on problem 4; None is a wrong answer.
+"""ms of four samples a model on problems 1 to 3, and on problem 4; None is a wrong answer.
 
 Among references of 10, 20, ... 100 ms: 15 ms has q = 1/10, 55 ms 5/10, 95 ms 9/10.
 """
@@ -15,12 +15,12 @@ SLOWER, LATER_MS = 1.25, 20
 
 
 def programs(problem, scale=lambda ms: ms):
-    """Ten references and the makers' samples."""
+    """Ten references and the models' samples."""
     yield from (Program(f"h{i}", (scale(10.0 * (i + 1)),) * 2, reference=True) for i in range(10))
-    for maker, durations in (LAST if problem == PROBLEMS[-1] else FIRST).items():
+    for model, durations in (LAST if problem == PROBLEMS[-1] else FIRST).items():
         for i, ms in enumerate(durations):
             wrong = {} if ms else {0: "wrong_answer"}
-            yield Program(f"{maker}-{i}", (scale(float(ms or 1)),) * 2, maker=maker, outcomes=wrong)
+            yield Program(f"{model}-{i}", (scale(float(ms or 1)),) * 2, model=model, outcomes=wrong)
 
 
 def campaign(name, scale=lambda ms: ms, *, left_out=()):

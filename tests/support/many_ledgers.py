@@ -1,4 +1,4 @@
-"""A ledger of several problems with many makers, made through the real path: for sweeps, matrices and simulations."""
+"""A ledger of several problems with many models, made through the real path: for sweeps, matrices and simulations."""
 
 from dataclasses import replace
 
@@ -14,13 +14,13 @@ REFERENCES = 10
 
 
 def programs(slow=1.0):
-    """Ten references of 10, 20, ... 100 ms, two wrong humans, and the makers' programs, all times `slow`."""
+    """Ten references of 10, 20, ... 100 ms, two wrong humans, and the models' programs, all times `slow`."""
     yield from (Program(f"h{i}", (10 * (i + 1) * slow,) * 2, reference=True) for i in range(REFERENCES))
     yield from (Program(f"w{i}", (5 * slow,) * 2, label="wrong_answer", outcomes={0: "wrong_answer"}) for i in range(2))
-    for maker, durations in MAKERS.items():
+    for model, durations in MAKERS.items():
         for i, ms in enumerate(durations):
             wrong = {} if ms else {0: "wrong_answer"}
-            yield Program(f"{maker}-{i}", ((ms or 1) * slow,) * 2, maker=maker, outcomes=wrong)
+            yield Program(f"{model}-{i}", ((ms or 1) * slow,) * 2, model=model, outcomes=wrong)
 
 
 def make_many(root, *, killed=False, more=(), change=lambda fact: fact):

@@ -26,7 +26,7 @@ class Program:
 
     name: str
     ms: tuple[float, ...]
-    maker: str = "human"
+    model: str = "human"
     label: str = "accepted"
     reference: bool = False
     outcomes: dict = field(default_factory=dict)
@@ -74,7 +74,7 @@ def problem_facts(problem, programs, tests):
             problem_id=problem,
             program_id=program_id(problem, program.name),
             name=f"{program.name}.py",
-            maker=program.maker,
+            model=program.model,
             label=program.label,
             language="python3",
             source_blob=blob_digest(program.name.encode()),
@@ -133,7 +133,7 @@ def run_facts(campaign, problem, program):
             judged_limit_ns=10_000 * MS,
             hard_limit_ns=10_000 * MS,
             cut="",
-            place=place,
+            position=place,
             offset_ns=0,
             core=None,
             slot=0,
@@ -186,9 +186,9 @@ def make_campaign(root, programs, *, campaign="nightly", problem=STEPS):
 
 REFERENCES = tuple(Program(f"ref{ms}", (ms, ms), reference=True) for ms in (10, 20, 30, 40))
 MODELS = (
-    Program("middle", (25, 25), maker="model"),
-    Program("wrong", (5, 5), maker="model", outcomes={0: "wrong_answer"}),
-    Program("halfway", (5, 5), maker="model", outcomes={1: None}),
+    Program("middle", (25, 25), model="model"),
+    Program("wrong", (5, 5), model="model", outcomes={0: "wrong_answer"}),
+    Program("halfway", (5, 5), model="model", outcomes={1: None}),
 )
 """`middle` lies behind two of the four references on both tests: k = 4 of 8 on each, mean percentile 50. Of the
 references' own scores 0, 1/3, 2/3, 1 two are smaller than 1/2: q = 4/8."""

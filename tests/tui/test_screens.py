@@ -26,7 +26,7 @@ def many(tmp_path_factory):
     """Ten thousand programs of one test, of which the references and a hundred models were run."""
     root = tmp_path_factory.mktemp("many") / "ledger"
     ran = {True: {}, False: {0: None}}
-    models = tuple(Program(f"m{i:05}", (i + 1,), maker="model", outcomes=ran[i < 100]) for i in range(MANY - 2))
+    models = tuple(Program(f"m{i:05}", (i + 1,), model="model", outcomes=ran[i < 100]) for i in range(MANY - 2))
     make_campaign(root, (Program("ra", (0.5,), reference=True), Program("rb", (0.7,), reference=True), *models))
     return root
 

@@ -54,7 +54,7 @@ def test_a_program_row_holds_the_published_figures(judged):
     rows = by_name(program_rows(judged.again(CORRECT.with_tau("50")), STEPS))
     middle = rows["middle"]
     assert (middle.verdict, middle.percentile, middle.q) == ("pass", (50.0, 50.0), (0.5, 0.5))
-    assert (middle.label, middle.maker, middle.median_ns, middle.references) == ("accepted", "model", 25 * MS, 4)
+    assert (middle.label, middle.model, middle.median_ns, middle.references) == ("accepted", "model", 25 * MS, 4)
     assert middle.reason == "q 1/2 = 0.5 <= 0.5"
 
 

@@ -123,7 +123,7 @@ def _of_columns(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 TESTS = ("problem_id", "test_id", "ordinal", "original", "correctness", "optimization", "input_chars", "output_chars")
-PROGRAMS = ("problem_id", "program_id", "maker", "source_blob")
+PROGRAMS = ("problem_id", "program_id", "model", "source_blob")
 CAMPAIGN = ("campaign_id", "problems", "programs", "references", "hard_limit_ns")
 SHARED = ("campaign_id", "program_id", "executed_program_id", "source_blob")
 FINISHED = ("campaign_id", "work_id", "attempt_id", "program_id", "test_id", "outcome")

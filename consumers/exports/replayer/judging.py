@@ -21,7 +21,7 @@ class Verdict:
     """What is said of one program; q from its smallest to its largest, None where it is undefined."""
 
     program: str
-    maker: str
+    model: str
     status: int
     q: tuple[Fraction, Fraction] | None
     references: int
@@ -75,7 +75,7 @@ class Judge:
         if not self.trials.stays:
             c = g = -1
         row = self.problem.programs[p]
-        return Verdict(row["program_id"], row["maker"], combine(c, g), q, size, c, g)
+        return Verdict(row["program_id"], row["model"], combine(c, g), q, size, c, g)
 
     def _pool(self, tests: Sequence[int]) -> Pool:
         key = tuple(tests)
@@ -157,12 +157,12 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def estimates(judged: Sequence[Judged], k: int) -> list[dict[str, Any]]:
-    """One row a maker: counts, pass@k with undecided counted as not passed, and with them counted as passed."""
-    makers = sorted({v.maker for one in judged for v in one.verdicts})
-    return [_estimate(maker, [(j, [v for v in j.verdicts if v.maker == maker]) for j in judged], k) for maker in makers]
+    """One row a model: counts, pass@k with undecided counted as not passed, and with them counted as passed."""
+    models = sorted({v.model for one in judged for v in one.verdicts})
+    return [_estimate(model, [(j, [v for v in j.verdicts if v.model == model]) for j in judged], k) for model in models]
 
 
-def _estimate(maker: str, by_problem: Sequence[tuple[Judged, Sequence[Verdict]]], k: int) -> dict[str, Any]:
+def _estimate(model: str, by_problem: Sequence[tuple[Judged, Sequence[Verdict]]], k: int) -> dict[str, Any]:
     asked = [(j, mine) for j, mine in by_problem if mine]
     stayed = [mine for j, mine in asked if not j.left_out]
     counts = [[sum(v.status == status for v in mine) for status in (1, 0, -1)] for mine in stayed]
@@ -172,7 +172,7 @@ def _estimate(maker: str, by_problem: Sequence[tuple[Judged, Sequence[Verdict]]]
     passed, failed, undecided = (sum(n[i] for n in counts) for i in range(3))
     ends, method = interval(values)
     return {
-        "maker": maker,
+        "model": model,
         "k": k,
         "problems": len(stayed),
         "programs": passed + failed + undecided,

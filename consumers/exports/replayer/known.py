@@ -53,15 +53,15 @@ COLUMNS = {
     "execution.finished.v2": "6b2d24972dd729a8fa4951386c665a9fb3e8e925cf6a07c268e3d50be175e4b5",
     "execution.shared.v1": "97c09c175abe2e1f321f3cfd82fa1caff5dde72a162c971135438b52e301a9de",
     "problem.added.v1": "65f0893523c54574581a53f8d363af1773f6dec7b30267f4881c5b7300eadecd",
-    "program.added.v1": "6565264743914bb6fb350360229d162d0c86b0876ddd065e7cdf3a3df37615ba",
-    "program.added.v2": "6565264743914bb6fb350360229d162d0c86b0876ddd065e7cdf3a3df37615ba",
+    "program.added.v1": "ac0f707cad0b9245720f25fa70352bd492383c0cc9e305cf8c7519b99b978f03",
+    "program.added.v2": "ac0f707cad0b9245720f25fa70352bd492383c0cc9e305cf8c7519b99b978f03",
     "replay.completed.v1": "df7c59791adfd9dcf370c5fe42cadd20683e87c2039a52e99da09522ac77d15c",
     "replay.completed.v2": "13f82e36b1f183da39e3d3e1d753bfea95f9ddf925e80cc3d7a5b198ab5cf9d2",
     "test.added.v1": "e3eef8f0fecc9c780f06ffe3e8cd51c5e0e167fca0fc835a27d75f8f69748256",
     "test.added.v2": "e3eef8f0fecc9c780f06ffe3e8cd51c5e0e167fca0fc835a27d75f8f69748256",
-    "timing.measured.v1": "c6935fbeb53ed82a3dad2aedd86592f81d4d9dae6416e035663cd8dc270e980b",
-    "timing.measured.v2": "62edaa86d1e59b4d17e3420c439a14772794f3abc906a6052038bca7088c16f5",
-    "worker.started.v1": "92193cb2154bd0500934434b4d5982c023079868cd17b1eded869697267f90a6",
+    "timing.measured.v1": "85aa4e6c317acd5f6f6844d3a499b62ad2f81655f0b94bdad663f7efe5af2a53",
+    "timing.measured.v2": "f8cda6b73ba4b2e5076891a19ca4c7236610dad915584e64a61ec5465d28bfaf",
+    "worker.started.v1": "2e1eff77282a1b456e5734e1ad445fc9399d5ac2b96293debaa547771e0ddf5e",
 }
 """Event types of a bundle -> digest of the names and types of their columns, which no frame's digest covers."""
 MODULES = (

@@ -8,7 +8,7 @@ from typing import Any
 
 WRONG, UNREPLAYED = 1, 3
 """Exit codes: something differs; all that was checked holds, and not every table could be replayed."""
-_SHOWN = ("maker", "problems", "programs", "passed", "failed", "undecided", "value", "upper_bound")
+_SHOWN = ("model", "problems", "programs", "passed", "failed", "undecided", "value", "upper_bound")
 
 
 @dataclass

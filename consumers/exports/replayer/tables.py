@@ -14,7 +14,7 @@ _ANSWERED = {"name", "hash", "canonical", "calibration", "k", "estimates"}
 _LEFT_OUT = {"name", "hash", "canonical", "left_out"}
 _GATES = {1: True, 0: False, -1: None}
 _VERDICT = {
-    **dict.fromkeys(("criterion_hash", "problem_id", "program_id", "maker", "verdict"), "string"),
+    **dict.fromkeys(("criterion_hash", "problem_id", "program_id", "model", "verdict"), "string"),
     **dict.fromkeys(("c", "g"), "bool"),
     **dict.fromkeys(("q_lo", "q_hi", "q_den", "references"), "int64"),
 }
@@ -94,14 +94,14 @@ def _check_table(replayer: Replayer, report: Report, *, table: Mapping[str, Any]
 def wrong_estimates(table: Mapping[str, Any], judged: Sequence[Judged], *, whole: bool = False) -> Iterator[str]:
     """What differs in the estimates of a table, a line each; `whole`: what is told beyond them differs too."""
     found = estimates(judged, table["k"])
-    if [row["maker"] for row in table["estimates"]] != [row["maker"] for row in found]:
-        yield "other makers than in its table"
+    if [row["model"] for row in table["estimates"]] != [row["model"] for row in found]:
+        yield "other models than in its table"
         return
     for told, row in zip(table["estimates"], found, strict=True):
         for name in differs(told, row):
-            yield f"{name} of {row['maker']} is {row[name]}, and its table says {told.get(name)}"
+            yield f"{name} of {row['model']} is {row[name]}, and its table says {told.get(name)}"
         for name in sorted({*told} - {*row}) if whole else ():
-            yield f"{name} of {row['maker']} is told, and nothing gives it"
+            yield f"{name} of {row['model']} is told, and nothing gives it"
 
 
 def _wrong_verdicts(told: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _row(problem: str, v: Verdict) -> dict[str, Any]:
     den = math.lcm(low.denominator, high.denominator) if low is not None and high is not None else 0
     return {
         "problem_id": problem,
-        "maker": v.maker,
+        "model": v.model,
         "verdict": WORDS[v.status],
         "c": _GATES[v.c],
         "g": _GATES[v.g],

@@ -1,4 +1,4 @@
-"""`lap compare`: two makers, or two sets of training runs, on the same problems, from stored results alone."""
+"""`lap compare`: two models, or two sets of training runs, on the same problems, from stored results alone."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Compare A with B: paired differences, relative gains, win rates, tiers, best of N, and what noise alone does.
 
-    A and B are makers, patterns that name training runs (`rlvr-*`, `rlvr-{seed}`), or declared runs
+    A and B are models, patterns that name training runs (`rlvr-*`, `rlvr-{seed}`), or declared runs
     (`reward=collapsed-binary`). The uncertainty over problems and that over training runs stand in two columns.
     Programs of two campaigns are compared only through a stored calibration that --calibration names.
 

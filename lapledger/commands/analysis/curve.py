@@ -49,7 +49,7 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 
 @click.command()
 @criterion_options
-@click.option("--checkpoint", "pattern", default=None, metavar="PATTERN", help="Makers by name, as in qwen-{step}.")
+@click.option("--checkpoint", "pattern", default=None, metavar="PATTERN", help="Models by name, as in qwen-{step}.")
 @click.option(
     "--training", default=None, metavar="ID", help="A stored training run.  [default: all, without --checkpoint]"
 )
@@ -60,7 +60,7 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 def command(study: Study, word: str | None, pattern: str | None, training: str | None, **rest: Any) -> None:
     """Draw the learning curve of a training run: every checkpoint, from p_100 to p_10, by difficulty tier.
 
-    Checkpoints are makers whose name carries the step, which may end in k for thousands; or, where the samples of a
+    Checkpoints are models whose name carries the step, which may end in k for thousands; or, where the samples of a
     training run are stored as rollouts, the policy that sampled them. Tiers are what the problems came with, else
     terciles of the median token count of the correct references.
 
@@ -82,7 +82,7 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
     points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, how=study.how)
     if study.paths:
         _save(study.paths, found, (name, criterion), points, followed)
-    warnings = found.warnings({name: criterion}, {step.maker for step in steps}, Places(taus))
+    warnings = found.warnings({name: criterion}, {step.model for step in steps}, Places(taus))
     if study.as_json:
         told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
         print_json({**about(found, name, criterion), **told})
@@ -95,18 +95,18 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
 def _checkpoints(
     questions: "Questions", found: Measured, pattern: str | None, training: str | None
 ) -> "tuple[Measured, list[Checkpoint]]":
-    """The checkpoints, and the measurements with each rollout's policy as its maker where events say them."""
+    """The checkpoints, and the measurements with each rollout's policy as its model where events say them."""
     from lapledger.replay.studies.models import Checkpoint, checkpoints
 
     if pattern:
-        return found, checkpoints(found.makers, pattern)
+        return found, checkpoints(found.models, pattern)
     members = {program for m in found.problems for program in m.programs}
     rows = [row for row in questions.rows(ROLLOUTS) if row["program_id"] in members]
     known = sorted({row["training_id"] for row in rows})
     if not known and training is not None:
         raise UserError(
-            f"--training {training}: no such run in this campaign, which holds no rollouts; follow makers by name with"
-            f" --checkpoint, among {', '.join(found.makers)}"
+            f"--training {training}: no such run in this campaign, which holds no rollouts; follow models by name with"
+            f" --checkpoint, among {', '.join(found.models)}"
         )
     if not known:
         raise UserError(
@@ -119,7 +119,7 @@ def _checkpoints(
     steps = sorted({(row["training_id"], row["policy"]) for row in wanted})
     made = {row["program_id"]: f"{row['training_id']}@{row['policy']}" for row in wanted}
     relabelled = [
-        replace(m, makers=tuple(made.get(p, by) for p, by in zip(m.programs, m.makers, strict=True)))
+        replace(m, models=tuple(made.get(p, by) for p, by in zip(m.programs, m.models, strict=True)))
         for m in found.problems
     ]
     return replace(found, problems=relabelled), [Checkpoint(run, step, f"{run}@{step}") for run, step in steps]

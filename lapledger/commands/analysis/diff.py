@@ -209,7 +209,7 @@ def _show(compared: _Compared, limit: int) -> None:
     if len(changes) > limit:
         say(f"{len(changes) - limit} more flips; --limit 0 shows all of them, --json lists them")
     rows = [*tally(changes)]
-    print_table(("maker", "flip", "programs"), rows, title=f"{before.name} -> {after.name}: {len(changes)} flips")
+    print_table(("model", "flip", "programs"), rows, title=f"{before.name} -> {after.name}: {len(changes)} flips")
     lone = compared.only
     if any(lone):
         click.echo(f"compared with nothing: {lone[0]} candidates only {before.name} holds, {lone[1]} only {after.name}")
@@ -229,7 +229,7 @@ def _as_json(compared: _Compared) -> dict[str, Any]:
         "only_a": lone[0],
         "only_b": lone[1],
         "count": len(compared.changes),
-        "tally": [{"maker": maker, "kind": kind, "count": count} for maker, kind, count in tally(compared.changes)],
+        "tally": [{"model": model, "kind": kind, "count": count} for model, kind, count in tally(compared.changes)],
         "flips": [change_json(change) for change in compared.changes],
     }
 

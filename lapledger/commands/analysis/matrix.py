@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "runs",
     multiple=True,
     metavar="PATTERN",
-    help="Makers that are training runs (`*`, `?`); of NAME-{step} the last; NAME-{seed} is one run, repeated."
+    help="Models that are training runs (`*`, `?`); of NAME-{step} the last; NAME-{seed} is one run, repeated."
     "  [default: all but human]",
 )
 @click.option(
@@ -53,7 +53,7 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
     criteria = named_criteria(words, list(ENVIRONMENTS.items()))
     with study.asking() as questions:
         found = study.measured(questions, Criterion())
-    chosen = find_runs(found.makers, runs)
+    chosen = find_runs(found.models, runs)
     if not chosen:
         raise UserError("lap matrix: only humans made programs here; name a run with --run human, or run a model's")
     with progress("matrix", len(found.problems)) as bar:
@@ -63,7 +63,7 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
 
         weighed = matrix(found.problems, criteria, chosen, heard, each=Each(study.how))
     figures = family_figures(weighed)
-    warnings = found.warnings(criteria, {maker for own in chosen.values() for maker in own})
+    warnings = found.warnings(criteria, {model for own in chosen.values() for model in own})
     if study.paths:
         _save(study.paths, found, criteria, weighed, figures)
     if study.as_json:

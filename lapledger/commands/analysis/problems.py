@@ -41,7 +41,7 @@ def command(campaign: str | None, ledger: str | None, at: str | None, as_json: b
 _PROBLEMS = """
 SELECT problem_id,
   (SELECT count(*) FROM program p WHERE p.problem_id = q.problem_id) AS programs,
-  (SELECT count(*) FROM program p WHERE p.problem_id = q.problem_id AND p.maker = 'human' AND p.label = 'accepted')
+  (SELECT count(*) FROM program p WHERE p.problem_id = q.problem_id AND p.model = 'human' AND p.label = 'accepted')
     AS "references",
   (SELECT count(*) FROM test t WHERE t.problem_id = q.problem_id) AS tests,
   (SELECT count(*) FROM test t WHERE t.problem_id = q.problem_id AND t.optimization) AS optimization_tests

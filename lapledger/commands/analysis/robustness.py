@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "along",
     "at",
-    "maker",
+    "model",
     "tau, %",
     "p_tau, %",
     "95% interval",
@@ -50,7 +50,7 @@ COLUMNS = (
 @click.command()
 @criterion_options
 @click.option("--baseline", required=True, metavar="MAKER", help="Whose p_tau a gain is relative to.")
-@click.option("--run", "runs", multiple=True, metavar="PATTERN", help="Makers to show.  [default: all but human]")
+@click.option("--run", "runs", multiple=True, metavar="PATTERN", help="Models to show.  [default: all but human]")
 @tau_option("50,30")
 @scale_options(
     ("0.5:1.5:0.1", "At beta = 0.  [default: 0.5:1.5:0.1]"),
@@ -81,7 +81,7 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
         found = study.measured(questions, criterion)
     shown = _shown(found, runs, baseline)
     points = _points(found, criterion, (taus, alphas, betas), study.how)
-    series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.maker in shown]
+    series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.model in shown]
     if study.paths:
         _save(study.paths, found, (name, criterion), series, baseline)
     warnings = found.warnings({name: criterion}, shown, _asked((taus, alphas, betas)))
@@ -96,14 +96,14 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
 
 
 def _shown(found: Measured, runs: Sequence[str], baseline: str) -> set[str]:
-    """The makers to show, the baseline always among them; UserError when it made nothing."""
+    """The models to show, the baseline always among them; UserError when it made nothing."""
     from lapledger.replay.studies.models import find_runs
 
-    if baseline not in found.makers:
+    if baseline not in found.models:
         raise UserError(
-            f"--baseline {baseline}: no such maker in this campaign; choose one of {', '.join(found.makers)}"
+            f"--baseline {baseline}: no such model in this campaign; choose one of {', '.join(found.models)}"
         )
-    return {baseline, *(maker for own in find_runs(found.makers, runs).values() for maker in own)}
+    return {baseline, *(model for own in find_runs(found.models, runs).values() for model in own)}
 
 
 def _points(
@@ -144,7 +144,7 @@ def _places(one: "Line") -> list[dict[str, Any]]:
             "along": one.along,
             "at": at,
             "unit": "ns" if one.along == "beta" else "",
-            "maker": one.maker,
+            "model": one.model,
             "tau": one.tau,
             "p_tau": one.p_tau[i],
             "interval": one.interval[i],
@@ -176,7 +176,7 @@ def _words(place: dict[str, Any]) -> tuple[object, ...]:
     return (
         place["along"],
         at,
-        place["maker"],
+        place["model"],
         place["tau"],
         value,
         of_percents(place["interval"], place["method"]),

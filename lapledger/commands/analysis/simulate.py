@@ -46,7 +46,7 @@ COLUMNS = (
     help="Repeat.  [default: every environment and reward preset]",
 )
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="N", help="Of the draws.  [default: 0]")
-@click.option("--maker", default=HUMAN, metavar="MAKER", help=f"Whose programs are drawn.  [default: {HUMAN}]")
+@click.option("--model", default=HUMAN, metavar="MAKER", help=f"Whose programs are drawn.  [default: {HUMAN}]")
 @click.option(
     "--online",
     default=None,
@@ -55,7 +55,7 @@ COLUMNS = (
     help="Results of training, lines of `criterion,p_30` (CSV): rank correlation with each figure.",
 )
 @study_options(calibrated=False)
-def command(study: Study, words: tuple[str, ...], online: str | None, seed: int, maker: str) -> None:
+def command(study: Study, words: tuple[str, ...], online: str | None, seed: int, model: str) -> None:
     """Draw human programs from weak to strong and ask what each criterion would pay: sparse, saturated, flat or steep.
 
     It rejects bad environments before any training; it does not predict the winner. The same seed gives the same
@@ -71,12 +71,12 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
     results = read_results(online) if online else {}
     with study.asking() as questions:
         found = study.measured(questions, Criterion())
-    _check_maker(found, maker)
-    simulations = _simulate(found, criteria, seed=seed, maker=maker, how=study.how)
+    _check_model(found, model)
+    simulations = _simulate(found, criteria, seed=seed, model=model, how=study.how)
     agreed = _agreement(simulations, results)
     if study.paths:
         _save(study.paths, found, criteria, simulations, seed)
-    warnings = found.warnings(criteria, {maker})
+    warnings = found.warnings(criteria, {model})
     if study.as_json:
         print_json({**_as_json(found, criteria, simulations, agreed, seed), "warnings": warnings})
     else:
@@ -84,15 +84,15 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
         tell(warnings)
 
 
-def _check_maker(found: Measured, maker: str) -> None:
+def _check_model(found: Measured, model: str) -> None:
     """Nothing; UserError where nobody of that name made a program."""
-    known = sorted({by for m in found.problems for by in m.makers})
-    if maker not in known:
-        raise UserError(f"--maker {maker}: no such maker in this campaign; choose one of {', '.join(known)}")
+    known = sorted({by for m in found.problems for by in m.models})
+    if model not in known:
+        raise UserError(f"--model {model}: no such model in this campaign; choose one of {', '.join(known)}")
 
 
 def _simulate(
-    found: Measured, criteria: Mapping[str, Criterion], *, seed: int, maker: str, how: How
+    found: Measured, criteria: Mapping[str, Criterion], *, seed: int, model: str, how: How
 ) -> "list[Simulation]":
     from lapledger.cli.study_engine import Each
     from lapledger.replay.studies.simulator import simulate
@@ -102,7 +102,7 @@ def _simulate(
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return simulate(found.problems, criteria, maker=maker, each=Each(how, seed), progress=heard)
+        return simulate(found.problems, criteria, model=model, each=Each(how, seed), progress=heard)
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":

@@ -119,7 +119,7 @@ def _test(tree: Tree, test: TestTrace) -> None:
         told["memory"] = "unknown memory" if memory is None else f"{memory >> 20} MiB"
         line = (
             "{repetition}: wall {wall_ns} ns, user {user_ns} ns, system {system_ns} ns, {memory}, "
-            "slot {slot} beside {neighbours}, place {place}, {isolation}"
+            "slot {slot}, {neighbours} concurrent runs, position {position} in shuffled order, {isolation}"
         )
         branch.add(Text(f"{kind} {line.format_map(told)}"))
 

@@ -83,7 +83,7 @@ def command(
     if as_json:
         print_json({"cut": cut, "program": found, "explanations": told})
         return
-    click.echo(f"{found['program_id']}  ({found['maker']}, labelled {found['label'] or 'nothing'})")
+    click.echo(f"{found['program_id']}  ({found['model']}, labelled {found['label'] or 'nothing'})")
     for one in told:
         _show(one, ledger)
     click.echo(f"cut {cut}")

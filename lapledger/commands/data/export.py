@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lapledger.consumers.exports.judged_export import Gathered, Sample
     from lapledger.ledger.questions.queries import Questions
 
-maker_option = click.option(
-    "--maker", default=None, metavar="NAME", help="Whose programs.  [default: the only one that is not human]"
+model_option = click.option(
+    "--model", default=None, metavar="NAME", help="Whose programs.  [default: the only one that is not human]"
 )
 
 
@@ -71,60 +71,60 @@ def csv(path: Path, **flags: Any) -> None:
 
 @command.command()
 @FILE
-@maker_option
+@model_option
 @question_options
-def evalplus(path: Path, maker: str | None, **flags: Any) -> None:
+def evalplus(path: Path, model: str | None, **flags: Any) -> None:
     """Write EvalPlus's result file of one model; what is undecided is null.
 
     \b
     Example:
-      lap export evalplus model_eval_results.json --maker model
+      lap export evalplus model_eval_results.json --model model
     """
     from lapledger.consumers.exports.evalplus import evalplus as shape
 
     with _gathered(flags) as (questions, gathered):
-        _, by_problem = _samples(gathered, questions, maker)
+        _, by_problem = _samples(gathered, questions, model)
         _write(path, shape(gathered, by_problem), gathered, flags)
 
 
 @command.command()
 @FILE
-@maker_option
+@model_option
 @question_options
-def livecodebench(path: Path, maker: str | None, **flags: Any) -> None:
+def livecodebench(path: Path, model: str | None, **flags: Any) -> None:
     """Write LiveCodeBench's `*_eval_all.json` of one model; what is undecided is null.
 
     \b
     Example:
-      lap export livecodebench model_eval_all.json --maker model
+      lap export livecodebench model_eval_all.json --model model
     """
     from lapledger.consumers.exports.livecodebench import contests
     from lapledger.consumers.exports.livecodebench import livecodebench as shape
 
     with _gathered(flags) as (questions, gathered):
-        _, by_problem = _samples(gathered, questions, maker)
+        _, by_problem = _samples(gathered, questions, model)
         statements, told = _statements(gathered, questions), contests(questions, gathered.snapshot.name)
         _write(path, shape(gathered, by_problem, statements=statements, told=told), gathered, flags)
 
 
 @command.command()
 @FILE
-@maker_option
+@model_option
 @question_options
-def inspect(path: Path, maker: str | None, **flags: Any) -> None:
+def inspect(path: Path, model: str | None, **flags: Any) -> None:
     """Write an Inspect log of one model in its JSON form; an undecided program has no score.
 
     \b
     Example:
-      lap export inspect logs/model.json --maker model
+      lap export inspect logs/model.json --model model
       inspect view --log-dir logs
     """
     from lapledger.consumers.exports.inspect import accuracies, inspect_log
 
     with _gathered(flags) as (questions, gathered):
-        who, by_problem = _samples(gathered, questions, maker)
+        who, by_problem = _samples(gathered, questions, model)
         statements = _statements(gathered, questions)
-        log = inspect_log(gathered, by_problem, maker=who, statements=statements, accuracy=accuracies(by_problem))
+        log = inspect_log(gathered, by_problem, model=who, statements=statements, accuracy=accuracies(by_problem))
         _write(path, log, gathered, flags)
 
 
@@ -142,11 +142,11 @@ def _gathered(flags: Mapping[str, Any]) -> "Iterator[tuple[Questions, Gathered]]
 
 
 def _samples(
-    gathered: "Gathered", questions: "Questions", maker: str | None
+    gathered: "Gathered", questions: "Questions", model: str | None
 ) -> "tuple[str, Sequence[tuple[str, list[Sample]]]]":
-    from lapledger.consumers.exports.judged_export import one_maker, samples
+    from lapledger.consumers.exports.judged_export import one_model, samples
 
-    who = one_maker(gathered, maker)
+    who = one_model(gathered, model)
     with progress("reading sources", len(gathered.measured)) as bar:
         found = []
         for one in samples(gathered, questions, who):

@@ -22,7 +22,7 @@ campaign_option = click.option(
     "--campaign", default=None, metavar="ID", help="Name of the campaign, for one file.  [default: after the file]"
 )
 model_option = click.option(
-    "--model", default=None, metavar="NAME", help="Maker of the samples.  [default: what the file's name says]"
+    "--model", default=None, metavar="NAME", help="Model of the samples.  [default: what the file's name says]"
 )
 _PROVENANCE = (
     click.option("--source", default="", metavar="TEXT", help="Where the files were found: repository and commit."),

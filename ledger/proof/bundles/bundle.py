@@ -83,7 +83,7 @@ def _parts(ledger: Ledger, connection: Connection, rests: Rests, evidence: Evide
     }
     yield "bundle.json", _json(about)
     yield "trace.json", _json(rests.trace)
-    yield "verify.py", files("lapledger.ledger.proof").joinpath("bundle_verifier.py").read_bytes()
+    yield "verify.py", files("lapledger.ledger.proof.bundles").joinpath("bundle_verifier.py").read_bytes()
     for admission, frame in frames_at(ledger, connection, rests.places):
         record = encode(frame)
         name = f"frames/{frame.link.stream}.{frame.link.partition}.{admission}"

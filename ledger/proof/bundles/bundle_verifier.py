@@ -39,11 +39,11 @@ COLUMNS = {
     "be76404fb2a219035b8892964ede8fa8b1aa4dd1eecd80735ce782fe8ff79c8f": "criterion.declared",
     "6b2d24972dd729a8fa4951386c665a9fb3e8e925cf6a07c268e3d50be175e4b5": "execution.finished",
     "97c09c175abe2e1f321f3cfd82fa1caff5dde72a162c971135438b52e301a9de": "execution.shared",
-    "6565264743914bb6fb350360229d162d0c86b0876ddd065e7cdf3a3df37615ba": "program.added",
+    "ac0f707cad0b9245720f25fa70352bd492383c0cc9e305cf8c7519b99b978f03": "program.added",
     "97c3d162ac904f6b3bbe21f12d2bb8c7e06592ab3201156c4b667976a4125cc1": "reward.assigned",
     "e3eef8f0fecc9c780f06ffe3e8cd51c5e0e167fca0fc835a27d75f8f69748256": "test.added",
-    "c6935fbeb53ed82a3dad2aedd86592f81d4d9dae6416e035663cd8dc270e980b": "timing.measured",
-    "62edaa86d1e59b4d17e3420c439a14772794f3abc906a6052038bca7088c16f5": "timing.measured",
+    "85aa4e6c317acd5f6f6844d3a499b62ad2f81655f0b94bdad663f7efe5af2a53": "timing.measured",
+    "f8cda6b73ba4b2e5076891a19ca4c7236610dad915584e64a61ec5465d28bfaf": "timing.measured",
 }
 """Digest of the names and types of an event's columns, which no frame's digest covers -> the event, if read by name."""
 
