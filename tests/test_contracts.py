@@ -14,6 +14,9 @@ ROOMS = ("lapledger", "ledger", "producers", "consumers", "replay", "tui", "migr
 
 PLANTS = {
     "ledger-alone": ("ledger/codec/canonical.py", "import lapledger.replay.criteria"),
+    "ledger-layers": ("ledger/streams/base.py", "import lapledger.ledger.store.cuts"),
+    "store-layers": ("ledger/store/sql/leases.py", "import lapledger.ledger.store.open_ledger"),
+    "ledger-acyclic": ("ledger/codec/octets.py", "import lapledger.ledger.codec.wire"),
     "kernel-pure": ("replay/judging/ranks.py", "import lapledger.ledger.codec.canonical"),
     "kernel-without-shell": ("replay/judging/rewards.py", "import lapledger.replay.loading"),
     "kernel-rooms": ("replay/loading/derived.py", "import lapledger.consumers.derive.rewarder"),

@@ -4,25 +4,23 @@ One append is one transaction; offsets come from AUTOINCREMENT, so they rise and
 """
 
 import json
-import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 
 from lapledger.ledger.disk import refuse_below_reserve
-from lapledger.ledger.errors import Fault, UserError, sql_fault
+from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.events import PARTITIONS
 from lapledger.ledger.failpoint import reached
 from lapledger.ledger.frames.frame import MAX_PAYLOAD_BYTES, Record
 from lapledger.ledger.streams.base import Group, Position, Stored, record_bytes
-from lapledger.ledger.streams.filesystems import refuse_network
+from lapledger.ledger.streams.sqlite_file import connect, headers_of, refuse_network, sqlite_faults, transaction
 
-WAIT_SECONDS = 60.0
-"""How long an append waits for other processes to finish theirs."""
-
-PAGE_BYTES = 1 << 15
-"""Size of a page: a frame of 1,000 timings takes 4 instead of 30, which halves the time of an append and a read."""
+POLL_SECONDS = 0.02
+"""How often a group looks for new records."""
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS identity (word TEXT NOT NULL)",
@@ -52,7 +50,7 @@ class LocalStream:
         self.path = path
         self._reserve_bytes = reserve_bytes
         self._lock = threading.Lock()
-        self._connection = connected(path)
+        self._connection = connect(path)
         with self._translated():
             self._connection.execute(_TRIMMED)  # files of version 0.1 have no such table
             row = self._connection.execute("SELECT word FROM identity").fetchone()
@@ -62,9 +60,9 @@ class LocalStream:
     def create(cls, path: Path, identity: str) -> "LocalStream":
         """The stream at `path`, made with this identity unless it exists already; its folder must exist."""
         refuse_network(path)
-        connection = connected(path)
+        connection = connect(path)
         try:
-            with faults(path):
+            with sqlite_faults(path):
                 _make(connection, identity)
         finally:
             connection.close()
@@ -125,8 +123,6 @@ class LocalStream:
 
     def join(self, group: str, streams: Sequence[str], member: str) -> Group:
         """A group whose every member tries everything: one file is for one machine, and SQL says who may."""
-        from lapledger.ledger.streams.local_group import LocalGroup
-
         return LocalGroup(self, streams)
 
     def waiting(self, stream: str, partition: int, position: Position) -> int:
@@ -159,19 +155,38 @@ class LocalStream:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        with self._lock, faults(self.path):
+        with self._lock, sqlite_faults(self.path):
             yield
 
 
-def headers_of(text: str) -> Mapping[str, str]:
-    """The headers of a record. What is no object of words was not written by us: kept as one word, for quarantine."""
-    try:
-        headers = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        headers = None
-    if isinstance(headers, dict) and all(isinstance(value, str) for value in headers.values()):
-        return headers
-    return {"malformed": str(text)[:1000]}
+class LocalGroup:
+    """A member of a local stream's group. One thread uses it."""
+
+    def __init__(self, stream: LocalStream, streams: Sequence[str]) -> None:
+        """Nothing is read yet."""
+        self._stream = stream
+        self._streams = frozenset(streams)
+        self._changes = -1
+        self._seen: Mapping[tuple[str, int], Position] = {}
+
+    def assigned(self, wait_seconds: float) -> frozenset[tuple[str, int]]:
+        """Every partition of the group's streams, at once when records have arrived there, else after the wait."""
+        deadline = time.monotonic() + wait_seconds
+        while not self._arrived() and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(POLL_SECONDS, left))
+        return frozenset(self._seen)
+
+    def leave(self) -> None:
+        """Nothing is held that others would wait for."""
+
+    def _arrived(self) -> bool:
+        """Whether one of the partitions has grown since it was last asked."""
+        changes = self._stream.changes()
+        if changes == self._changes:
+            return False
+        ends = {place: end for place, end in self._stream.ends().items() if place[0] in self._streams}
+        grown, self._changes, self._seen = ends != self._seen, changes, ends
+        return grown
 
 
 def _payload(value: object) -> bytes:
@@ -179,44 +194,8 @@ def _payload(value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode(errors="backslashreplace")
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    """A connection whose commits are durable when they return, beside other processes; threads take turns."""
-    with faults(path):
-        connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
-        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file
-        connection.execute("PRAGMA secure_delete=OFF")  # some builds write zeros over all that is trimmed
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        return connection
-
-
-def _make(connection: sqlite3.Connection, identity: str) -> None:
+def _make(connection: Connection, identity: str) -> None:
     with transaction(connection):
         for statement in _SCHEMA:
             connection.execute(statement)
         connection.execute("INSERT INTO identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM identity)", (identity,))
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """A writing transaction that commits at the end, or rolls back when an error leaves the block.
-
-    With a plain BEGIN it reads one state, and waits for nobody.
-    """
-    connection.execute(begin)
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite has rolled back by itself when the disk was full
-            connection.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
-def faults(path: Path) -> Iterator[None]:
-    """Turns SQLite's errors about the file into Faults of one line."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise sql_fault(error, f"the stream {path} failed") from error

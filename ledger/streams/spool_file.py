@@ -17,8 +17,7 @@ from lapledger.ledger.errors import io_fault
 from lapledger.ledger.failpoint import reached
 from lapledger.ledger.frames.frame import Record
 from lapledger.ledger.streams.base import Stream, record_bytes
-from lapledger.ledger.streams.filesystems import refuse_network
-from lapledger.ledger.streams.local import connected, faults, headers_of, transaction
+from lapledger.ledger.streams.sqlite_file import connect, headers_of, refuse_network, sqlite_faults, transaction
 
 SUFFIX = ".sqlite"
 RUN_BYTES = 8 << 20
@@ -56,7 +55,7 @@ class SpoolFile:
         self.path = path
         self._held = lock
         self._lock = threading.Lock()
-        self._connection = connected(path)
+        self._connection = connect(path)
         with self._translated():
             with transaction(self._connection):
                 self._connection.execute(_TABLE)
@@ -124,7 +123,7 @@ class SpoolFile:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        with self._lock, faults(self.path):
+        with self._lock, sqlite_faults(self.path):
             yield
 
 

@@ -101,7 +101,7 @@ def in_sync(settings: KafkaSettings) -> bool:
     """Whether every partition has all its replicas in sync."""
     with closing(KafkaStream(settings)) as stream:
         try:
-            topics = stream.ask(
+            topics = stream.with_admin(
                 lambda admin: admin.describe_topics([settings.topic("facts"), settings.topic("control")])
             )
         except Fault:

@@ -6,8 +6,8 @@ import pytest
 
 from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.frames.frame import Record
-from lapledger.ledger.streams.filesystems import filesystem_of
 from lapledger.ledger.streams.local import LocalStream
+from lapledger.ledger.streams.sqlite_file import filesystem_of
 
 MOUNTS = """\
 /dev/vda / ext4 rw 0 0
@@ -35,7 +35,7 @@ def test_the_deepest_mount_decides_the_filesystem(path: str, kind: str) -> None:
 
 def test_a_network_filesystem_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says why and what to do, and no file is made."""
-    monkeypatch.setattr("lapledger.ledger.streams.filesystems.filesystem_of", lambda *_: "nfs4")
+    monkeypatch.setattr("lapledger.ledger.streams.sqlite_file.filesystem_of", lambda *_: "nfs4")
     with pytest.raises(UserError, match=r"network filesystem \(nfs4\).*choose a local folder"):
         LocalStream.create(tmp_path / "stream.sqlite", "word")
     assert list(tmp_path.iterdir()) == []

@@ -5,17 +5,18 @@ It fetches nothing. What may be admitted is decided in the ledger's SQL, whateve
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lapledger.ledger.errors import Unavailable
 from lapledger.ledger.streams.base import Position
 from lapledger.ledger.streams.kafka.clients import consumer_config, library, opened, persistently, translated
+from lapledger.ledger.streams.kafka.settings import KafkaSettings
 
-if TYPE_CHECKING:
-    from lapledger.ledger.streams.kafka.stream import KafkaStream
+WithAdmin = Callable[[Callable[[Any], Any]], Any]
+"""Calls a function with the admin client of a stream, and returns its result."""
 
 SESSION_SECONDS = 10.0
 """After how long without a sign of life the others take over; one that leaves is replaced at once."""
@@ -29,16 +30,16 @@ _PAUSE_SECONDS = (0.01, 0.08)
 class KafkaGroup:
     """A member of a consumer group. One thread uses it."""
 
-    def __init__(self, stream: "KafkaStream", group: str, streams: Sequence[str], member: str) -> None:
-        """Connects; the first `assigned` joins."""
-        self._stream, self._settings = stream, stream.settings
+    def __init__(
+        self, settings: KafkaSettings, with_admin: WithAdmin, *, group: str, streams: Sequence[str], member: str
+    ) -> None:
+        """Connects; the first `assigned` joins. The topics exist: a member of a missing one would wait for ever."""
+        self._settings, self._with_admin = settings, with_admin
         self._group = self._settings.topic(group)
         self._member = re.sub(r"[^A-Za-z0-9._-]", "-", member)[:200]
         self._topics = {self._settings.topic(name): name for name in streams}
         self._seen: Mapping[Any, Position] = {}
         self._last: frozenset[tuple[str, int]] = frozenset()
-        for name in streams:
-            stream.identity(name)  # a member of a missing topic would wait for ever
         with translated(self._settings, f"cannot join the group {self._group}"):
             self._consumer = opened("KafkaConsumer", self._config())
             for topic in self._topics:
@@ -77,7 +78,7 @@ class KafkaGroup:
         member = MemberToRemove(group_instance_id=self._member)  # one with a name is waited for unless it is removed
         brief = replace(self._settings, timeout_seconds=min(_LEAVE_SECONDS, self._settings.timeout_seconds))
         with suppress(Unavailable), translated(self._settings, f"cannot leave the group {self._group}"):
-            self._stream.ask(
+            self._with_admin(
                 lambda admin: persistently(brief, lambda: admin.remove_group_members(self._group, [member]))
             )
 

@@ -52,7 +52,7 @@ class KafkaStream:
         """The stream, its topics made unless they exist; UserError when an existing one may lose records."""
         stream = cls(settings)
         try:
-            stream.ask(lambda admin: make_topics(admin, settings))
+            stream.with_admin(lambda admin: make_topics(admin, settings))
         except BaseException:
             stream.close()
             raise
@@ -60,7 +60,7 @@ class KafkaStream:
 
     def identity(self, stream: str) -> str:
         """The topic's id, which Kafka gives anew when a topic is deleted and made again."""
-        return self.ask(lambda admin: topic_identity(admin, self.settings, stream))
+        return self.with_admin(lambda admin: topic_identity(admin, self.settings, stream))
 
     def append(self, stream: str, partition: int, records: Sequence[Record]) -> None:
         """Returns when all records are on every in-sync replica, in this order.
@@ -112,12 +112,14 @@ class KafkaStream:
         topic = self.settings.topic(stream)
         place = library().TopicPartition(topic, partition)
         with translated(self.settings, f"cannot trim {topic}, partition {partition}, up to {position}"):
-            self.ask(lambda admin: persistently(self.settings, lambda: admin.delete_records({place: position})))
+            self.with_admin(lambda admin: persistently(self.settings, lambda: admin.delete_records({place: position})))
         reached("stream.trimmed")
 
     def join(self, group: str, streams: Sequence[str], member: str) -> KafkaGroup:
         """This process as a member of a consumer group."""
-        return KafkaGroup(self, group, streams, member)
+        for name in streams:
+            self.identity(name)  # UserError for a missing topic
+        return KafkaGroup(self.settings, self.with_admin, group=group, streams=streams, member=member)
 
     def close(self) -> None:
         """Releases all connections."""
@@ -129,21 +131,23 @@ class KafkaStream:
                 self._admin.close()
                 self._admin = None
 
-    def ask(self, question: Callable[[Any], T]) -> T:
-        """What the admin client answers; one is made when there is none."""
+    def with_admin(self, call: Callable[[Any], T]) -> T:
+        """The result of a call with the admin client, which is made on first use."""
         with self._clients:
             if self._admin is None:
                 with translated(self.settings, "cannot connect"):
                     self._admin = opened("KafkaAdminClient", client_config(self.settings))
             admin = self._admin
-        return question(admin)
+        return call(admin)
 
     def _bounds(self, places: Sequence[tuple[str, int]], which: str) -> dict[tuple[str, int], Position]:
         kafka = library()
         asked = {kafka.TopicPartition(self.settings.topic(name), at): (name, at) for name, at in places}
         spec = dict.fromkeys(asked, kafka.OffsetSpec[which])
         with translated(self.settings, "cannot find the ends of the topics"):
-            found = self.ask(lambda admin: persistently(self.settings, lambda: admin.list_partition_offsets(spec)))
+            found = self.with_admin(
+                lambda admin: persistently(self.settings, lambda: admin.list_partition_offsets(spec))
+            )
         return {place: found[topic].offset for topic, place in asked.items()}
 
     def _check_kept(self, place: tuple[str, int], position: Position, end: Position) -> None:
