@@ -217,3 +217,30 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ";"
     return f"{hint} Known: {', '.join(names)}"
+
+
+FAMILIES = (
+    "correctness only",
+    "raw duration",
+    "pre-execution",
+    "absolute timeout",
+    "relative timeout",
+    "ranked-worst",
+    "leaderboard ranking",
+    "per-test ranking",
+)
+"""Every family, in the order in which tables and pictures show them."""
+
+
+def family(criterion: Criterion) -> str:
+    """The family's name. Limits go before filters, filters before the reading; p_100 is the end of its ranking."""
+    if criterion.limit_ranked is not None:
+        return "ranked-worst"
+    if criterion.limit_quantile is not None:
+        return "relative timeout"
+    if criterion.limit_ms is not None or criterion.timeout_ms is not None:
+        return "absolute timeout"
+    if criterion.filters:
+        return "pre-execution"
+    by_reading = {"leaderboard": "leaderboard ranking", "score": "per-test ranking", "raw-duration": "raw duration"}
+    return by_reading.get(criterion.reading, "correctness only")

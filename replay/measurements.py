@@ -3,7 +3,7 @@
 Plain frozen values: the shell fills them from the ledger, tests from their hands. No verdict, rank or I/O here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -185,6 +185,55 @@ def kill_bounds(m: ProblemMeasurements, criterion: Criterion) -> Ints:
         repetitions = np.where(longest, limit, np.minimum(repetitions, limit))
     bounds[killed] = np.maximum(one_duration(repetitions, m.startup_ns[killed], criterion), 0)
     return bounds
+
+
+def with_references(
+    m: ProblemMeasurements,
+    source: ProblemMeasurements,
+    rows: Ints,
+    *,
+    clock: str,
+    outcome: Bytes,
+    durations: Ints,
+    startup_ns: Ints,
+    limit_ns: Ints,
+) -> ProblemMeasurements:
+    """The problem with programs of `source`, its rows [n], added to the pool; they are no candidates.
+
+    `outcome`, `durations`, `startup_ns` and `limit_ns` [n, T] are theirs on the tests of `m`: one repetition on one
+    clock, none on the others, and an interface that nobody looked at.
+    """
+    measured = np.full((*outcome.shape, max(m.wall_ns.shape[2], 1)), ABSENT, dtype=np.int64)
+    absent = measured.copy()
+    measured[:, :, 0] = durations
+    repetitions = {"wall": m.wall_ns, "cpu": m.cpu_ns}
+    if m.memory_bytes is not None or clock == "memory":
+        repetitions["memory"] = m.on_clock("memory")
+    repetitions = {
+        name: _stacked(values, measured if name == clock else absent) for name, values in repetitions.items()
+    }
+    return replace(
+        m,
+        programs=m.programs + tuple(source.programs[row] for row in rows),
+        models=m.models + tuple(source.models[row] for row in rows),
+        labels=m.labels + tuple(source.labels[row] for row in rows),
+        candidate=np.append(m.candidate, np.zeros(len(rows), dtype=np.bool_)),
+        reference=np.append(m.reference, np.ones(len(rows), dtype=np.bool_)),
+        duplicate=np.append(m.duplicate, source.duplicate[rows]),
+        outcome=np.concatenate([m.outcome, outcome]),
+        wall_ns=repetitions["wall"],
+        cpu_ns=repetitions["cpu"],
+        memory_bytes=repetitions.get("memory"),
+        startup_ns=np.concatenate([m.startup_ns, startup_ns]),
+        limit_ns=np.concatenate([m.limit_ns, limit_ns]),
+        interface=None if m.interface is None else np.append(m.interface, np.full(len(rows), -1, np.int8)),
+    )
+
+
+def _stacked(upper: Ints, lower: Ints) -> Ints:
+    """Repetitions of two sets of programs, one below the other, padded to the number that the lower one has."""
+    missing = lower.shape[2] - upper.shape[2]
+    return np.concatenate([np.pad(upper, ((0, 0), (0, 0), (0, missing)), constant_values=ABSENT), lower])
 
 
 def robust_cv(m: ProblemMeasurements, *, over: Literal["tests", "programs"] = "tests") -> float:

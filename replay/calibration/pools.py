@@ -1,6 +1,5 @@
 """Stored references that were not re-run join a fresh campaign's pool, their durations mapped; never a candidate."""
 
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy.typing as npt
 
 from lapledger.replay.calibration.fits import Fit, apply
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.measurements import ABSENT, Ints, Outcome, ProblemMeasurements, read
+from lapledger.replay.measurements import ABSENT, Outcome, ProblemMeasurements, read, with_references
 
 
 def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Fit) -> ProblemMeasurements:
@@ -20,35 +19,24 @@ def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Fi
     """
     criterion = Criterion(clock=fit.clock, estimator=fit.estimator, startup=fit.startup)
     known = set(fresh.programs)
-    rows = [i for i in np.flatnonzero(stored.reference).tolist() if stored.programs[i] not in known]
+    rows = np.array([i for i in np.flatnonzero(stored.reference) if stored.programs[i] not in known], dtype=np.int64)
     readings = read(stored, criterion)
-    outcome = _columns(stored, fresh, readings.outcome[rows], Outcome.MISSING)
     killed = readings.outcome == Outcome.TIME_LIMIT
     unknown = np.where(killed, readings.bound_ns == 0, readings.duration_ns == ABSENT)
     mapped = np.where(unknown, ABSENT, apply(fit, np.where(killed, readings.bound_ns, readings.duration_ns)))
     limit = np.where(stored.limit_ns <= 0, stored.limit_ns, apply(fit, stored.limit_ns))
     # the killed repetition is read as the limit: with the hard limit there, more would be known than was ever seen
     limit = np.where(killed, np.maximum(mapped, 0), limit)
-    repetitions = np.full((*outcome.shape, max(fresh.wall_ns.shape[2], 1)), ABSENT, dtype=np.int64)
-    absent = repetitions.copy()
-    repetitions[:, :, 0] = _columns(stored, fresh, mapped[rows], ABSENT)
-    on = {clock: repetitions if clock == fit.clock else absent for clock in ("wall", "cpu", "memory")}
-    remembered = fresh.memory_bytes is not None or fit.clock == "memory"
-    return replace(
+    outcome = _columns(stored, fresh, readings.outcome[rows], Outcome.MISSING)
+    return with_references(
         fresh,
-        programs=fresh.programs + tuple(stored.programs[i] for i in rows),
-        models=fresh.models + tuple(stored.models[i] for i in rows),
-        labels=fresh.labels + tuple(stored.labels[i] for i in rows),
-        candidate=np.append(fresh.candidate, np.zeros(len(rows), dtype=np.bool_)),
-        reference=np.append(fresh.reference, np.ones(len(rows), dtype=np.bool_)),
-        duplicate=np.append(fresh.duplicate, stored.duplicate[rows]),
-        outcome=np.concatenate([fresh.outcome, outcome]),
-        wall_ns=_below(fresh.wall_ns, on["wall"]),
-        cpu_ns=_below(fresh.cpu_ns, on["cpu"]),
-        memory_bytes=_below(fresh.on_clock("memory"), on["memory"]) if remembered else None,
-        startup_ns=np.concatenate([fresh.startup_ns, np.zeros(outcome.shape, dtype=np.int64)]),
-        limit_ns=np.concatenate([fresh.limit_ns, _columns(stored, fresh, limit[rows], ABSENT)]),
-        interface=None if fresh.interface is None else np.append(fresh.interface, np.full(len(rows), -1, np.int8)),
+        stored,
+        rows,
+        clock=fit.clock,
+        outcome=outcome,
+        durations=_columns(stored, fresh, mapped[rows], ABSENT),
+        startup_ns=np.zeros(outcome.shape, dtype=np.int64),
+        limit_ns=_columns(stored, fresh, limit[rows], ABSENT),
     )
 
 
@@ -94,9 +82,3 @@ def _columns(
     place = {test: i for i, test in enumerate(stored.tests.ids)}
     index = [place.get(test, len(place)) for test in fresh.tests.ids]
     return np.pad(values, ((0, 0), (0, 1)), constant_values=absent)[:, index]
-
-
-def _below(upper: Ints, lower: Ints) -> Ints:
-    """Repetitions of two sets of programs, one below the other, padded to the same number."""
-    missing = lower.shape[2] - upper.shape[2]
-    return np.concatenate([np.pad(upper, ((0, 0), (0, 0), (0, missing)), constant_values=ABSENT), lower])

@@ -3,6 +3,7 @@
 What is asked is plain data of a class that every process can import; where it is asked is said elsewhere.
 """
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -10,7 +11,6 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.draws import generator
 from lapledger.replay.judging.gates import Verdicts, judge
 from lapledger.replay.measurements import ProblemMeasurements
 
@@ -72,3 +72,9 @@ def on_device(
     columns = [judge_on(parts, criterion, device) for criterion in question.under()]
     for row, (m, part) in enumerate(zip(problems, parts, strict=True)):
         yield question.told(part, [column[row] for column in columns], generator(seed, m.problem))
+
+
+def generator(seed: int, problem: str) -> np.random.Generator:
+    """The random numbers of one problem under a seed, 0 or larger: its own, whoever draws them and in what order."""
+    words = np.frombuffer(hashlib.sha256(problem.encode()).digest(), dtype="<u4")
+    return np.random.Generator(np.random.PCG64([seed, *words.tolist()]))

@@ -15,9 +15,12 @@ from lapledger.replay.estimates.gains import (
 )
 from lapledger.replay.estimates.intervals import (
     Interval,
+    Share,
     analytic_interval,
     bootstrap,
     mean_interval,
+    mean_of,
+    over_problems,
     p_value,
     t_interval,
     two_stage,
@@ -25,13 +28,11 @@ from lapledger.replay.estimates.intervals import (
 )
 from lapledger.replay.estimates.multiple import adjusted, many_comparisons
 from lapledger.replay.estimates.noise import SameCode, SlowShare, between_campaigns, between_halves, slower_than_all
-from lapledger.replay.estimates.passes import Estimate, estimate, estimate_statuses
-from lapledger.replay.estimates.shares import Share, mean_of, over_problems
+from lapledger.replay.estimates.passes import Estimate, estimate, estimate_statuses, resolution_warning
 from lapledger.replay.estimates.tables import Difference, PassEstimate, difference, pass_estimate
 from lapledger.replay.estimates.tiers import TIERS, by_field, by_terciles, members, token_count
 from lapledger.replay.estimates.totals import READINGS, Totals, totals
 from lapledger.replay.estimates.trainings import difference_over_runs, over_runs, run_values
-from lapledger.replay.estimates.warnings import resolution_warning
 from lapledger.replay.estimates.wins import WinRate, speeds, win_rate
 
 __all__ = [

@@ -4,14 +4,16 @@ The sampling interval over problems and the bound that undecided verdicts leave 
 verdict is made here.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates.counts import pass_at_k
-from lapledger.replay.estimates.shares import over_problems
+from lapledger.replay.estimates.intervals import over_problems
 from lapledger.replay.judging.gates import Status, Verdicts, one_campaign
 from lapledger.replay.measurements import Bytes, Ints, ProblemMeasurements
 
@@ -110,4 +112,16 @@ def _estimate(model: str, k: int, rows: list[_Row | None]) -> Estimate:
         interval=share.interval,
         method=share.method,
         left_out=len(rows) - len(stayed),
+    )
+
+
+def resolution_warning(pool_sizes: Iterable[int], criterion: Criterion) -> str:
+    """One sentence where some pool is too small to resolve tau (100/n > tau), else the empty text."""
+    sizes, (tau, whole) = [int(size) for size in pool_sizes], criterion.threshold.as_integer_ratio()
+    small = [size for size in sizes if tau * size < whole]
+    if tau == whole or not small:
+        return ""
+    return (
+        f"p_{criterion.tau} needs pools of at least {math.ceil(1 / criterion.threshold)} references:"
+        f" {len(small)} of {len(sizes)} pools are smaller (smallest {min(small)})"
     )

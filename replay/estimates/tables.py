@@ -17,10 +17,11 @@ from lapledger.replay.estimates.intervals import (
     bootstrap,
     mean,
     mean_interval,
+    mean_of,
+    over_problems,
     p_value,
     two_stage,
 )
-from lapledger.replay.estimates.shares import mean_of, over_problems
 from lapledger.replay.estimates.trainings import difference_over_runs, over_runs, run_values
 from lapledger.replay.measurements import Floats
 

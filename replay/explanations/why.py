@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 
 from lapledger.replay.criteria import NS_PER_MS, Criterion
+from lapledger.replay.explanations.decisive_runs import deciding
 from lapledger.replay.fields import OF_TIMES
 from lapledger.replay.judging.context import RAW_SCALE_NS, Court, combine, convene, weigh
-from lapledger.replay.judging.decisive_test import deciding
 from lapledger.replay.judging.gates import Status, Verdicts, judge
 from lapledger.replay.judging.ranks import KILLED
 from lapledger.replay.judging.statistics import MONOTONE

@@ -1,14 +1,31 @@
-"""How a function becomes machine code: the one place that knows numba.
+"""What compiled code shares: the one place that knows numba, and the numbers by which arrays go in and come out.
 
-The code is kept in files beside the sources, or in the user's cache folder, so that it is made once for a release. What
-is kept holds the numbers that a function names and the functions that it calls, but goes by the age and size of its own
-file alone: a change in `asked`, `runs` or `ranking` takes one in `weighing` too.
+Machine code is kept in files beside the sources, or in the user's cache folder, so that it is made once for a release.
+A kept file holds the constants and functions that a function names, but is renewed by the age and size of its own
+source alone: a change here or in `runs` takes one in `evaluation` too.
 """
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numpy.typing as npt
+
+KILLED, FAILED_REFERENCE, FAILED = 2**62, 2**62 + 1, 2**62 + 2  # as in `ranks`, which numba cannot look into
+MISSING, OK, WRONG_ANSWER, TIME_LIMIT, UNTOLD = 0, 1, 2, 6, 7  # of `Outcome`
+NO_LIMIT = -1
+FEW = 128  # references up to here are compared one after another
+
+Array = npt.NDArray[Any]
+
+# What a criterion asks, as places in one array of whole numbers: few arguments make compiled code quick to call.
+LIMIT_NS, ALLOWED, HAS_LIMITS, TOLERATED, RANKS_WRONG, MISSING_FAILS = 0, 1, 2, 3, 4, 5
+LESS_WEIGHT, UPTO_WEIGHT, RANKED, LEADERBOARD, MOST = 6, 7, 8, 9, 10
+ASKED = 11
+
+# What is found of each program, as rows of one array.
+CORRECT, IN_TIME, BEYOND, IDLE, SIZE, Q_LO, Q_HI, Q_DEN, OVER, NOT_WITHIN, SOUND = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+FOUND = 11
 
 F = TypeVar("F", bound=Callable[..., Any])
 

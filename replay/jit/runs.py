@@ -1,6 +1,6 @@
 """How runs stand to their tests, as in `trials` and `ranks.spans`, one program at a time."""
 
-from lapledger.replay.jit.codes import (
+from lapledger.replay.jit.machine import (
     ALLOWED,
     BEYOND,
     CORRECT,
@@ -24,8 +24,8 @@ from lapledger.replay.jit.codes import (
     UNTOLD,
     WRONG_ANSWER,
     Array,
+    in_machine_code,
 )
-from lapledger.replay.jit.machine import in_machine_code
 
 
 @in_machine_code

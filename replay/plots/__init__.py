@@ -2,5 +2,3 @@
 
 matplotlib is imported only when a picture is drawn. The same input gives the same bytes on the same machine.
 """
-
-from lapledger.replay.plots.taus import curve_plot as curve_plot

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lapledger.replay.families import FAMILIES
+from lapledger.replay.criteria import FAMILIES
 from lapledger.replay.plots.figure import COLOURS, DASHES, MARKERS, Kind, picture, sheet
 from lapledger.replay.studies.simulator import FLAT, SATURATED, SPARSE, Simulation
 

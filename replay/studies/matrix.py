@@ -12,11 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from lapledger.replay.correlation import spearman
-from lapledger.replay.criteria import Criterion
+from lapledger.replay.criteria import FAMILIES, Criterion, family
 from lapledger.replay.devices.questions import Each, one_by_one
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import Interval, Share, difference_over_runs, mean_interval, over_problems, over_runs
-from lapledger.replay.families import FAMILIES, family
 from lapledger.replay.judging.gates import one_campaign
 from lapledger.replay.measurements import Floats, Ints, ProblemMeasurements
 from lapledger.replay.studies.pass_counts import Counted, counts_of

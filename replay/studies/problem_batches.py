@@ -4,22 +4,23 @@
 of them at a tau. Pure: nothing is changed in place, and no rule is decided here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.jit import codes as place
+from lapledger.replay.jit import machine as place
 from lapledger.replay.judging.context import combine, fast, joined
 from lapledger.replay.judging.gates import Looking, Verdicts, one_campaign
 from lapledger.replay.judging.quality import PAIRWISE
 from lapledger.replay.measurements import ABSENT, LONGEST_NS, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
 from lapledger.replay.studies.program_groups import Crowd, Rate, rate_of
 from lapledger.replay.studies.scaling import Scale, refuse_memory, scale
-from lapledger.replay.studies.thread_map import side_by_side
 
 MOST_SCORE = 2**30
 """Denominators of scores stay below this, so that a product of two fits 64 bits."""
@@ -239,3 +240,16 @@ def _weighed(found: Ints, many: Many, criterion: Criterion) -> Weighed:
 
 def _interface(m: ProblemMeasurements) -> Bytes:
     return np.full(len(m.programs), -1, dtype=np.int8) if m.interface is None else m.interface
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+THREADS = 2
+"""Problems that are worked on at a time. The results do not depend on it."""
+
+
+def side_by_side(call: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """The results of a pure function, in the order of the items."""
+    with ThreadPoolExecutor(THREADS, "lap-weigh") as pool:
+        yield from pool.map(call, items)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.measurements import ABSENT, Ints, Outcome, ProblemMeasurements, read
+from lapledger.replay.measurements import ABSENT, Ints, Outcome, ProblemMeasurements, read, with_references
 
 SCALED = "/scaled"
 """What the name of a scaled copy of a reference ends with."""
@@ -59,40 +59,20 @@ def scaled(m: ProblemMeasurements, criterion: Criterion, by: Scale) -> ProblemMe
     limit = np.where(m.limit_ns[rows] == ABSENT, ABSENT, scale(m.limit_ns[rows], by))
     # the killed repetition is read as the limit: with the hard limit there, more would be known than was ever seen
     limit = np.where(killed, np.maximum(durations, 0), limit)
-    copies = np.full((*outcome.shape, max(m.wall_ns.shape[2], 1)), ABSENT, dtype=np.int64)
-    absent = copies.copy()
-    copies[:, :, 0] = durations
-    on = {clock: _below(values, copies if clock == criterion.clock else absent) for clock, values in _clocks(m)}
-    return replace(
-        m,
-        programs=m.programs + tuple(m.programs[row] + SCALED for row in rows),
-        models=m.models + tuple(m.models[row] for row in rows),
-        labels=m.labels + tuple(m.labels[row] for row in rows),
-        candidate=np.append(m.candidate, np.zeros(len(rows), dtype=np.bool_)),
-        reference=np.append(np.zeros_like(m.reference), np.ones(len(rows), dtype=np.bool_)),
-        duplicate=np.append(m.duplicate, m.duplicate[rows]),
-        outcome=np.concatenate([m.outcome, outcome]),
-        wall_ns=on["wall"],
-        cpu_ns=on["cpu"],
-        memory_bytes=on.get("memory"),
-        startup_ns=np.concatenate([m.startup_ns, np.where(unknown, ABSENT, 0)]),
-        limit_ns=np.concatenate([m.limit_ns, limit]),
-        interface=None if m.interface is None else np.append(m.interface, m.interface[rows]),
+    copied = with_references(
+        replace(m, reference=np.zeros_like(m.reference)),
+        replace(m, programs=tuple(program + SCALED for program in m.programs)),
+        rows,
+        clock=criterion.clock,
+        outcome=outcome,
+        durations=durations,
+        startup_ns=np.where(unknown, ABSENT, 0),
+        limit_ns=limit,
     )
+    return copied if m.interface is None else replace(copied, interface=np.append(m.interface, m.interface[rows]))
 
 
 def refuse_memory(criterion: Criterion) -> None:
     """Nothing; ReplayError when the criterion ranks memory, which no slower sandbox changes."""
     if criterion.clock == "memory":
         raise ReplayError("references are scaled in time, and the clock is 'memory'; leave alpha and beta out")
-
-
-def _clocks(m: ProblemMeasurements) -> list[tuple[str, Ints]]:
-    found = [("wall", m.wall_ns), ("cpu", m.cpu_ns)]
-    return found if m.memory_bytes is None else [*found, ("memory", m.memory_bytes)]
-
-
-def _below(upper: Ints, lower: Ints) -> Ints:
-    """Two sets of programs one below the other, padded to the same number of repetitions."""
-    missing = lower.shape[2] - upper.shape[2]
-    return np.concatenate([np.pad(upper, ((0, 0), (0, 0), (0, missing)), constant_values=ABSENT), lower])

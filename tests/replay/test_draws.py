@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from lapledger.replay.draws import generator
+from lapledger.replay.devices.questions import generator
 
 
 def test_a_problem_has_numbers_of_its_own():

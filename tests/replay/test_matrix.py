@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lapledger.replay.criteria import ENVIRONMENTS, PRESETS, Criterion
+from lapledger.replay.criteria import ENVIRONMENTS, FAMILIES, PRESETS, Criterion, family
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import estimate
-from lapledger.replay.families import FAMILIES, family
 from lapledger.replay.judging.gates import judge
 from lapledger.replay.measurements import Outcome
 from lapledger.replay.studies.matrix import Matrix, family_figures, matrix

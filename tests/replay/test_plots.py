@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.gates import judge
-from lapledger.replay.plots import curve_plot
+from lapledger.replay.plots.curves import curve_plot
 from lapledger.replay.studies.curves import tau_curve
 from tests.replay.builders import measured, problems
 

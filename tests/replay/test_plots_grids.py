@@ -10,9 +10,8 @@ import pytest
 
 from lapledger.replay.criteria import PRESETS, Criterion
 from lapledger.replay.errors import ReplayError
+from lapledger.replay.plots.curves import learning_plot, robustness_plot
 from lapledger.replay.plots.heatmap import matrix_plot
-from lapledger.replay.plots.learning import learning_plot
-from lapledger.replay.plots.robust import robustness_plot
 from lapledger.replay.plots.scatter import simulator_plot
 from lapledger.replay.plots.swept import sweep_plot
 from lapledger.replay.studies.curves import learning_curve
@@ -106,7 +105,7 @@ def test_one_point_is_a_picture_too():
 
 def test_matplotlib_is_loaded_only_to_draw():
     """A command that draws nothing does not pay for it."""
-    names = ("scatter", "heatmap", "robust", "swept")
+    names = ("scatter", "heatmap", "curves", "swept")
     words = ", ".join(["import sys, lapledger.replay.plots", *(f"lapledger.replay.plots.{name}" for name in names)])
     done = subprocess.run([sys.executable, "-c", f"{words}; print('matplotlib' in sys.modules)"], capture_output=True)
     assert done.stdout == b"False\n"

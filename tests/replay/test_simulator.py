@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lapledger.replay.criteria import ENVIRONMENTS, PRESETS, Criterion
-from lapledger.replay.devices.questions import one_by_one
-from lapledger.replay.draws import generator
+from lapledger.replay.devices.questions import generator, one_by_one
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.gates import judge
 from lapledger.replay.judging.rewards import reward
 from lapledger.replay.measurements import Outcome
-from lapledger.replay.studies.agreement import agreement, correlation_p
 from lapledger.replay.studies.ladders import DRAWS, POINTS, ladder, reachable, streams
-from lapledger.replay.studies.simulator import Figures, figures, simulate
+from lapledger.replay.studies.simulator import Figures, agreement, correlation_p, figures, simulate
 from tests.replay.builders import MS, make_tests, measured, problems
 from tests.replay.program_groups import crowd
 

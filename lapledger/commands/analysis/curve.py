@@ -189,7 +189,7 @@ def _words(point: "CurvePoint") -> tuple[object, ...]:
 def _save(
     paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], points: "Sequence[CurvePoint]", followed: str
 ) -> None:
-    from lapledger.replay.plots.learning import learning_plot
+    from lapledger.replay.plots.curves import learning_plot
 
     footer = small_print(found, [named], f"{followed}; bands: 95% over problems; hollow: some programs are undecided")
     about = {"campaign": found.campaign, "criterion": named[1].hash, "cut": found.cut}

@@ -135,7 +135,7 @@ def _flips(answers: Sequence[Answer]) -> list[tuple[str, str, list[Change]]]:
 
 def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
     """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
-    from lapledger.replay.plots import curve_plot
+    from lapledger.replay.plots.curves import curve_plot
     from lapledger.replay.studies.curves import tau_curve
 
     kind = path.suffix.lower().lstrip(".")

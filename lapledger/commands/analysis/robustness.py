@@ -191,7 +191,7 @@ def _words(place: dict[str, Any]) -> tuple[object, ...]:
 def _save(
     paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], series: "Sequence[Line]", baseline: str
 ) -> None:
-    from lapledger.replay.plots.robust import robustness_plot
+    from lapledger.replay.plots.curves import robustness_plot
 
     footer = small_print(
         found, [named], "only references are scaled; bands: 95% over problems; hollow: some programs are undecided"

@@ -19,8 +19,7 @@ from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.training_results import read_results
 
 if TYPE_CHECKING:
-    from lapledger.replay.studies.agreement import Agreement
-    from lapledger.replay.studies.simulator import Simulation
+    from lapledger.replay.studies.simulator import Agreement, Simulation
 
 COLUMNS = (
     "criterion",
@@ -106,7 +105,7 @@ def _simulate(
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":
-    from lapledger.replay.studies.agreement import agreement
+    from lapledger.replay.studies.simulator import agreement
 
     return agreement(simulations, results) if results else []
 
