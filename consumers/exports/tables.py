@@ -18,7 +18,7 @@ GATES = {1: True, 0: False, -1: None}
 
 _TIMINGS = """
 SELECT problem_id, program_id, test_id, attempt_id, repetition, warmup, outcome, wall_ns, user_ns, system_ns,
-  peak_memory_bytes, startup_ns, hard_limit_ns, cut, place, slot, neighbours, interpreter, isolation, host
+  peak_memory_bytes, startup_ns, hard_limit_ns, cut, position, slot, neighbours, interpreter, isolation, host
 FROM timing WHERE accepted AND campaign_id = $campaign ORDER BY problem_id, program_id, test_id, attempt_id, repetition
 """
 _OUTCOMES = """

@@ -1,16 +1,12 @@
-"""From what a model wrote to the program in it. Pure text: nothing is run, and nothing is stored."""
+"""Completions as trainers hand them over, and the text that a policy wrote. Nothing is run, and nothing is stored."""
 
 import json
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lapledger.ledger.errors import UserError
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$", re.MULTILINE)
-LANGUAGES = frozenset(("", "python", "python3", "py", "py3"))
-"""Words after a fence that say Python, or nothing."""
 _SHOWN = 60
 
 
@@ -43,33 +39,20 @@ class Completion:
             )
 
 
-def extract_code(text: str) -> str:
-    """The last block of Python in a completion; empty when there is none, so that nothing is run that was not meant.
+def text_of(completion: Any) -> str:
+    """The text that the policy wrote: a string as it is, of a conversation the last assistant message that has any.
 
-    A block begins at a fence of three or more backticks or tildes and ends at one as long, or with the text where the
-    answer was cut short. Blocks of other languages are passed over.
+    What a tool or a user said is never the policy's. A message without a role counts as the assistant's. A content in
+    parts is the text parts joined; empty where the policy wrote nothing. UserError for what is neither.
     """
-    found, start, fence, language = "", None, "", ""
-    for mark in _FENCE.finditer(text):
-        if start is None:
-            start, fence, language = mark.end() + 1, mark[1], mark[2].lower()
-        elif mark[1].startswith(fence) and not mark[2]:
-            found = text[start : mark.start()] if language in LANGUAGES else found
-            start = None
-    if start is not None and language in LANGUAGES:
-        found = text[start:]
-    return found
+    if isinstance(completion, str) or completion is None:
+        return completion or ""
+    contents = [_content(turn) for turn in _turns(completion) if turn.get("role", "assistant") == "assistant"]
+    return next((content for content in reversed(contents) if content), "")
 
 
-def text_of(message: Any) -> str:
-    """The text of a prompt or a completion: a string as it is, of a conversation the last message's content.
-
-    A content in parts is the text parts joined, and nothing is empty. UserError for what is neither.
-    """
-    if isinstance(message, str) or message is None:
-        return message or ""
-    turns = _turns(message)
-    content = turns[-1].get("content") if turns else ""
+def _content(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
     if isinstance(content, str) or content is None:
         return content or ""
     return "".join(str(part.get("text", "")) for part in _turns(content) if part.get("type", "text") == "text")

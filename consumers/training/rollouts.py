@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lapledger.consumers.training.completions import Completion, extract_code
+from lapledger.consumers.training.code_blocks import extract_code
+from lapledger.consumers.training.completions import Completion
 from lapledger.ledger.codec.canonical import sha256_words
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import Event, GroupClosed, GroupOpened, ProgramAdded, RolloutSampled, TrainingDeclared

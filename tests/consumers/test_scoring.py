@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapledger.consumers.training.completions import Completion, extract_code, prompt_text, text_of
+from lapledger.consumers.training.completions import Completion, prompt_text, text_of
 from lapledger.consumers.training.rollouts import Training, declared, roll
 from lapledger.consumers.training.scoring import rewards
 from lapledger.ledger.codec.canonical import blob_digest, sha256_words
@@ -91,43 +91,8 @@ def test_a_source_in_two_groups_has_no_one_reward():
     assert rewards(["p/2", "p/3", SOURCES[2]], [m], criterion, groups=groups) == [-1.0, -1.0, -1.0]
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("no program", ""),
-        ("```python\nprint(1)\n```", "print(1)\n"),
-        ("```\nprint(1)\n```", "print(1)\n"),
-        ("```py\nold\n```\nBetter:\n```Python\nnew\n```\nDone", "new\n"),
-        ("```python\nkept\n```\n```bash\nrm -r x\n```", "kept\n"),
-        ("```python\ncut sho", "cut sho"),
-        ("```cpp\nint x;", ""),
-        ("````python\na = '''\n```\n'''\n````", "a = '''\n```\n'''\n"),
-        ("~~~python\nprint(1)\n~~~", "print(1)\n"),
-        ("  ```python\n  indented\n  ```", "  indented\n"),
-        ("say ```print(1)``` inline", ""),
-        ("```python\n```", ""),
-    ],
-)
-def test_the_last_block_of_python_counts(text, code):
-    """Blocks of other languages are passed over; an answer that was cut short keeps what it has."""
-    assert extract_code(text) == code
-
-
-@given(st.text(alphabet=st.characters(exclude_characters="`~\r", exclude_categories=["Cs"])))
-def test_any_program_comes_out_as_it_went_in(code):
-    """Between two fences, with whatever around."""
-    body = code if code.endswith("\n") else code + "\n"
-    assert extract_code(f"I think.\n```python\n{body}```\nThat is all.") == body
-
-
-@given(st.text())
-def test_no_text_breaks_it(text):
-    """Whatever comes out stood in the text."""
-    assert extract_code(text) in text
-
-
 def test_conversations():
-    """The last message's content, whole or in parts; two prompts are equal when their messages are."""
+    """The last assistant message's content, whole or in parts; two prompts are equal when their messages are."""
     assert text_of([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]) == "b"
     assert text_of([{"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "image"}]}]) == "b"
     assert [text_of(None), text_of([]), text_of([{"content": None}])] == ["", "", ""]
