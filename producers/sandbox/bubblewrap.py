@@ -44,11 +44,15 @@ class BubblewrapSandbox:
                 guard = ["--seccomp", str(refused)] if _FILTER else []
                 return Command([*view, *guard, "--", *self._inside(report, limits, slot)], (program, refused))
 
-            return launch(command, stdin, output=output, limits=limits)
+            return launch(command, stdin, output=output, limits=limits, user=self._user(slot))
+
+    def _user(self, slot: int) -> int | None:
+        """The user that a slot's programs become; None where they stay the worker's."""
+        return None if self.first_uid is None else self.first_uid + slot
 
     def _inside(self, report: int, limits: Limits, slot: int) -> list[str]:
         """What runs inside: the shim and, after `--`, the program."""
-        uid = None if self.first_uid is None else self.first_uid + slot
+        uid = self._user(slot)
         tasks = limits.processes + (1 if uid is None else 0)  # the shim counts where it has the same user
         options = shim_options(limits, report=report, uid=uid, tasks=tasks)
         shim, program = self.interpreter.shim(BOX_SHIM), self.interpreter.program(BOX_PROGRAM)
@@ -63,7 +67,8 @@ class BubblewrapSandbox:
             *(["--unshare-user"] if self.first_uid is None else _flat("--cap-add", CAPABILITIES)),
             *self._system(),
             *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"),
-            *("--size", str(limits.file_bytes), "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108  the private one
+            *_private("/dev/shm", limits),  # noqa: S108  semaphores of multiprocessing live there
+            *_private("/tmp", limits),  # noqa: S108
             *("--perms", "0755", "--dir", "/box"),
             *("--ro-bind", str(SHIM), BOX_SHIM, "--ro-bind", str(stdin.resolve()), BOX_INPUT),
             *("--perms", "0444", "--ro-bind-data", str(program), BOX_PROGRAM),
@@ -89,6 +94,11 @@ class BubblewrapSandbox:
         hidden = (*self.hidden, *self.interpreter.packages)
         covers = ((str(path), str(path)) for path in covered(hidden, roots, self.interpreter))
         return words + [word for path, same in covers for word in ("--tmpfs", path, "--remount-ro", same)]
+
+
+def _private(path: str, limits: Limits) -> list[str]:
+    """A folder in memory of the run's own, bounded like a file."""
+    return ["--size", str(limits.file_bytes), "--perms", "1777", "--tmpfs", path]
 
 
 def covered(hidden: Iterable[Path], roots: list[Path], interpreter: Interpreter) -> list[Path]:

@@ -56,8 +56,13 @@ def in_memory(name: str, data: bytes) -> Iterator[int]:
         os.close(descriptor)
 
 
-def launch(command: Callable[[int], Command], stdin: Path, *, output: Path, limits: Limits) -> Execution:
-    """How the command built for the report's descriptor ended; its output is in `output`, cut at the limit."""
+def launch(
+    command: Callable[[int], Command], stdin: Path, *, output: Path, limits: Limits, user: int | None
+) -> Execution:
+    """How the command built for the report's descriptor ended; its output is in `output`, cut at the limit.
+
+    `user` owns standard output and error meanwhile, so that the program can open /dev/stdout; None: the worker does.
+    """
     if not os.access(stdin, os.R_OK):
         raise Fault(f"cannot read the test input {stdin}: is it still there?")
     with ExitStack() as stack:
@@ -65,6 +70,9 @@ def launch(command: Callable[[int], Command], stdin: Path, *, output: Path, limi
         stack.callback(os.close, out)
         err = os.memfd_create("stderr")
         stack.callback(os.close, err)
+        if user is not None:
+            os.fchown(out, user, user)
+            os.fchown(err, user, user)
         kills = out_of_memory_kills()
         report = parse_report(_supervise(command, out, err, limits))
         written = _written(out, err, limits)
@@ -158,7 +166,8 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 def _written(out: int, err: int, limits: Limits) -> Written:
     """Sizes and the end of standard error; leaves the output readable for us and cut at the limit."""
     size, errors = os.fstat(out).st_size, os.fstat(err).st_size
-    os.fchmod(out, 0o600)  # a program of the same user could have shut us out
+    os.fchown(out, os.geteuid(), os.getegid())
+    os.fchmod(out, 0o600)  # a program that owned it could have shut us out
     if size > limits.output_bytes:
         os.ftruncate(out, limits.output_bytes)
     most = 4 * TAIL_CHARACTERS  # a character takes up to four bytes

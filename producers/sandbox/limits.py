@@ -23,7 +23,8 @@ class Limits:
     """What one program may use on one test; each value holds for one run.
 
     `memory_bytes` bounds the address space of each process, `output_bytes` standard output and standard error each,
-    `file_bytes` each written file and the whole of the private `/tmp`. Raises UserError for a value that cannot work.
+    `file_bytes` each written file and each of the private `/tmp` and `/dev/shm` as a whole. Raise UserError for a value
+    that cannot work.
     """
 
     wall_ns: int
@@ -113,7 +114,13 @@ class Sandbox(Protocol):
         """How `source` ended on `stdin`; what it printed is in `output`. Raises Fault when our own files fail."""
 
 
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONINTMAXSTRDIGITS": "0",  # as contest judges do: an answer may be an integer of any length
+}
 STACK_BYTES = 256 * MIB
 
 

@@ -41,7 +41,7 @@ class PlainSandbox:
                 shim, program = self.interpreter.shim(str(SHIM)), self.interpreter.program(str(box / "program.py"))
                 return Command([*shim, str(stdin.resolve()), *options, "--", *program], (), box / "tmp")
 
-            return launch(command, stdin, output=output, limits=limits)
+            return launch(command, stdin, output=output, limits=limits, user=uid)
         finally:
             _clear(box)
 

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +87,52 @@ def test_the_machines_files_are_not_there(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_only_the_private_folder_can_be_written(ask: Ask, sandbox: BubblewrapSandbox) -> None:
-    """Everything else is read-only, shared memory too."""
-    folders = ["", "/usr", "/etc", "/box", "/dev", "/dev/shm", "/proc/sys/kernel", str(sandbox.interpreter.prefix)]  # noqa: S108
+    """Everything else is read-only, but shared memory."""
+    folders = ["", "/usr", "/etc", "/box", "/dev", "/proc/sys/kernel", str(sandbox.interpreter.prefix)]
     told = ask(*(f"open('{folder}/x', 'w')" for folder in folders))
     assert set(told) <= {"OSError", "PermissionError", "FileNotFoundError"}
     assert ask("open('x', 'w').write('y')", "assert (os.getcwd(), os.listdir()) == ('/tmp', ['x'])") == ["nothing"] * 2
 
 
-def test_the_private_folder_is_small(run: Callable[..., Execution]) -> None:
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])  # noqa: S108  the private ones
+def test_a_private_folder_is_small(run: Callable[..., Execution], folder: str) -> None:
     """Many files together cannot hold more than the limit."""
-    result = run("for i in range(64): open(str(i), 'wb').write(bytes(1 << 16))")
+    result = run(f"for i in range(64): open(f'{folder}/{{i}}', 'wb').write(bytes(1 << 16))")
     assert result.outcome == "run_time_error"
     assert "No space left" in result.stderr_tail
+
+
+def test_shared_memory_does_not_outlive_a_run(run: Callable[..., Execution], tmp_path: Path) -> None:
+    """What one run leaves in /dev/shm the next one does not find."""
+    assert run("open('/dev/shm/left', 'w').write('x')").outcome == "ok"
+    assert run("import os; print(os.listdir('/dev/shm'))").outcome == "ok"
+    assert (tmp_path / "stdout").read_text() == "[]\n"
+
+
+def test_processes_of_a_pool_share_the_work(run: Callable[..., Execution], tmp_path: Path) -> None:
+    """multiprocessing needs semaphores in /dev/shm: 20! from two processes, which is 2432902008176640000."""
+    source = (
+        "import math\nfrom multiprocessing import Pool\ndef part(a): return math.prod(range(a, 21, 2))\n"
+        "if __name__ == '__main__':\n    with Pool(2) as pool: print(math.prod(pool.map(part, [1, 2])))\n"
+    )
+    limits = replace(LIMITS, processes=16)
+    assert run(source, limits=limits).outcome == "ok"
+    assert (tmp_path / "stdout").read_text() == "2432902008176640000\n"
+
+
+def test_the_standard_streams_open_by_name(run: Callable[..., Execution], tmp_path: Path) -> None:
+    """/dev/stdin, /dev/stdout and /dev/stderr, whoever owns the worker; afterwards the output is the worker's again."""
+    source = "assert open('/dev/stdin').read() == ''\nfor x in 'out', 'err': open('/dev/std' + x, 'w').write(x)"
+    result = run(source)
+    assert (result.outcome, result.stderr_tail) == ("ok", "err"), result
+    output = tmp_path / "stdout"
+    assert (output.read_text(), output.stat().st_uid, output.stat().st_mode & 0o777) == ("out", os.geteuid(), 0o600)
+
+
+def test_integers_of_any_length_can_be_printed(run: Callable[..., Execution], tmp_path: Path) -> None:
+    """10^5000 has 5,001 digits; CPython's default refuses more than 4,300."""
+    assert run("print(10 ** 5000)").outcome == "ok"
+    assert (tmp_path / "stdout").read_text() == "1" + "0" * 5000 + "\n"
 
 
 def test_there_is_no_network(ask: Ask) -> None:
