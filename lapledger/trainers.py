@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lapledger.cli.criterion_options import read_criterion
 from lapledger.settings import Settings, read_settings
+from lapledger.workflows.reporter import LOGGING
 from lapledger.workflows.session import Writing
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Scoring:
         training = Training(asked.training, asked.model, asked.data, asked.seed, asked.temperature)
         settings: Settings = read_settings(ledger=asked.ledger, **asked.settings)
         name, criterion = read_criterion(asked.criterion, {})
-        self._open = Writing(open_ledger(settings.location), f"trainer {asked.training}")
+        self._open = Writing(open_ledger(settings.location), f"trainer {asked.training}", LOGGING)
         try:
             self._alone = hold_training(self._open.ledger.root, asked.training) if alone else None
         except UserError:

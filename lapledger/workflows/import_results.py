@@ -26,7 +26,7 @@ from lapledger.producers.importers.events import (
 from lapledger.producers.importers.files import SourceFile, digest_of, shown
 from lapledger.producers.importers.model import Results, line
 from lapledger.producers.importers.runs import Known
-from lapledger.render.output import progress
+from lapledger.workflows.reporter import Reporter
 from lapledger.workflows.session import Writing
 
 PROBLEMS_AT_ONCE = 64
@@ -66,17 +66,17 @@ class Done:
     figures: dict[str, float | str | None]
 
 
-def read_all(read: Reader, paths: Sequence[Path], said: Said) -> list[Results]:
+def read_all(read: Reader, paths: Sequence[Path], said: Said, *, reporter: Reporter) -> list[Results]:
     """Every file read before anything is written, so that a bad one leaves nothing. UserError as the reader's."""
     if said.campaign is not None:
         if len(paths) > 1:
             raise UserError("--campaign names one campaign, and every file is one; import the files one by one")
         check_name(said.campaign)
     results = []
-    with progress("reading", len(paths)) as bar:
+    with reporter.progress("reading", len(paths)) as bar:
         for path in paths:
             results.append(read(path, said.model))
-            bar.advance(bar.task_ids[0])
+            bar.advance()
     return results
 
 
@@ -91,14 +91,14 @@ def import_results(open_: Writing, results: Results, said: Said) -> Done:
         return _done(results, earlier["campaign_id"], held=True)
     assert known is not None  # noqa: S101  (asked for above)
     total, license_ = _done(results, campaign, held=False), said.provenance.license
-    with progress(line(results.file.name, 40), len(results.problems)) as bar:
+    with open_.reporter.progress(line(results.file.name, 40), len(results.problems)) as bar:
         for start in range(0, len(results.problems), PROBLEMS_AT_ONCE):
             some = results.problems[start : start + PROBLEMS_AT_ONCE]
             made = [problem_events(results, one, campaign, known=known, license_=license_) for one in some]
             open_.ledger.blobs.put_many(text for one in made for text in one.texts)
             open_.producer.append(event for one in made for event in one.events)
             total = _plus(total, made)
-            bar.advance(bar.task_ids[0], len(some))
+            bar.advance(len(some))
     open_.producer.append(closing_events(results, campaign, said.provenance))
     open_.admit()
     return total
@@ -116,10 +116,10 @@ def import_problems(open_: Writing, path: Path, said: Said) -> Done:
     counts, left_out, records = [0, 0, 0], list[str](), 0
     if not held:
         rows = code_contests.rows(path, license=said.provenance.license)
-        with progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
+        with open_.reporter.progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
             for row in rows:
                 records += 1
-                bar.advance(bar.task_ids[0])
+                bar.advance()
                 if row.package is None:
                     left_out.append(row.reason)
                     continue

@@ -12,6 +12,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.location import Location
 from lapledger.render.output import print_json, print_table, say
+from lapledger.render.terminal import TERMINAL
 from lapledger.replay.loading import Snapshot
 from lapledger.workflows.judge import Answer
 from lapledger.workflows.session import asking, release, writing
@@ -145,7 +146,7 @@ def settle(place: Location, asked: Asked, *, quiet: bool, name_flips: bool) -> d
 def _store(place: Location, asked: Asked) -> None:
     from lapledger.consumers.derive.named_replay_writer import store
 
-    with writing(place, "lap replay") as open_:
+    with writing(place, "lap replay", TERMINAL) as open_:
         answer = asked.answer
         store(open_.ledger, open_.producer, asked.draft, criterion=answer.criterion, name=answer.name)
 

@@ -127,7 +127,7 @@ class Runner:
     def _worker(self, planned: Planned, scratch: Path) -> Worker:
         opened, chosen, blobs = planned.plan.opened, planned.chosen, self._open.ledger.blobs
         if self._sandbox is None:
-            self._sandbox = find_sandbox(self._open.ledger.root, self._settings)
+            self._sandbox = find_sandbox(self._open.ledger.root, self._settings, self._open.reporter)
         material = material_of(chosen.programs, chosen.tests, chosen.flags)
         check_blobs(material, blobs)
         site = Site(self._sandbox, self._settings.slots, scratch)

@@ -20,7 +20,6 @@ from lapledger.ledger.questions.queries import ATTEMPTS, Questions
 from lapledger.producers.campaigns.plan import Plan
 from lapledger.producers.campaigns.worker import MAX_FAULTS_PER_WORK, Bench, Worker
 from lapledger.producers.sandbox.limits import Sandbox
-from lapledger.render.output import progress, say
 from lapledger.settings import Settings
 from lapledger.workflows.plan_campaign import Left, Planned
 from lapledger.workflows.session import Writing, now_ms, stopping, utc_now
@@ -34,9 +33,6 @@ from lapledger.workflows.worker_setup import (
     make_bench,
     material_of,
 )
-
-TELL_SECONDS = 15
-"""How often progress is told in words where no bar can be drawn."""
 
 LEASE_MS = 30_000
 RUN_LEASE = "run:"
@@ -101,9 +97,9 @@ def submit_plan(open_: Writing, planned: Planned, *, wait: bool) -> dict[str, An
     _request(open_, plan)
     counts, interrupted = _counts(open_, plan), False
     if wait:
-        with stopping() as stop, progress("waiting for workers", len(plan.requests)) as bar:
+        with stopping() as stop, open_.reporter.progress("waiting for workers", len(plan.requests)) as bar:
             while not counts["closed"] and not stop.is_set():
-                bar.update(bar.task_ids[0], completed=counts["accepted"], note=f"{counts['faults']} faults")
+                bar.update(counts["accepted"], note=f"{counts['faults']} faults")
                 if counts["stuck"] and counts["accepted"] + counts["stuck"] == len(plan.requests):
                     break
                 time.sleep(1)
@@ -147,7 +143,7 @@ def _silent(event: str, *, level: str = "info", **fields: Any) -> None:
 
 def _open_sandbox(open_: Writing, opened: CampaignOpened, settings: Settings) -> Sandbox:
     """The sandbox of this worker; UserError when the campaign was begun in another kind of place."""
-    sandbox = find_sandbox(open_.ledger.root, settings)
+    sandbox = find_sandbox(open_.ledger.root, settings, open_.reporter)
     with closing(Questions(open_.ledger)) as questions:
         begun = class_of(questions, opened.campaign_id)
     differs = class_here(sandbox).differs(begun) if begun else ""
@@ -184,21 +180,17 @@ def _bench(open_: Writing, planned: Planned, site: Site) -> Bench:
 
 def _watch(worker: Worker, open_: Writing, lease: NamedLease, *, total: int) -> bool:
     """Shows progress and admits outcomes until the worker ends; True when a signal ended it early."""
-    ended, said = False, False
-    told = time.monotonic()
-    with stopping(worker.stop) as stop, progress("running", total) as bar:
+    ended, announced = False, False
+    with stopping(worker.stop) as stop, open_.reporter.progress("running", total) as bar:
         while not ended:
             ended = worker.wait(0.5)
             with suppress(Unavailable):  # what a server that is away does not take now waits
                 lease.hold()
                 open_.admit()
-            bar.update(bar.task_ids[0], completed=worker.progress.finished, note=_note(worker))
-            if stop.is_set() and not said:
-                said = True
-                say("finishing the programs that run now; press Ctrl-C again to drop them")
-            if bar.disable and time.monotonic() - told > TELL_SECONDS:
-                told = time.monotonic()
-                say(f"{worker.progress.finished} of {total} done: {_note(worker)}")
+            bar.update(worker.progress.finished, note=_note(worker))
+            if stop.is_set() and not announced:
+                announced = True
+                open_.reporter.message("waiting for running programs; press Ctrl-C again to abort")
     if worker.failure is not None:
         raise worker.failure
     return stop.is_set()

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
 
-import click
-
 from lapledger.consumers.services.partition_assignment import SeatedGroup
 from lapledger.consumers.services.service_loop import Alone, Edge, Follower, SinkWatch, follow
 from lapledger.ledger.codec.canonical import sha256_words
@@ -25,21 +23,13 @@ from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.session import new_id, now_ms, release, stopping, utc_now
 from lapledger.workflows.spooled_producer import Appending, words_of
 
-lease_option = click.option(
-    "--lease",
-    "lease_seconds",
-    type=click.FloatRange(min=1),
-    default=30.0,
-    metavar="SECONDS",
-    help="How long what this process holds rests when it dies.  [default: 30]",
-)
-log_option = click.option(
-    "--log",
-    "log",
-    type=click.Choice(["auto", "text", "json"]),
-    default="auto",
-    help="Lines on stderr; auto is text at a terminal.  [default: auto]",
-)
+
+class ServiceFailed(LapError):  # noqa: N818  (it names what happened, as the log does)
+    """A service ended by an error that its log holds already; the exit code is the error's."""
+
+    def __init__(self, error: LapError) -> None:
+        super().__init__(str(error))
+        self.exit_code = error.exit_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +71,10 @@ class Service:
 
 @contextmanager
 def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iterator[Service]:
-    """A service until SIGTERM or Ctrl-C; at the end its epoch is closed and everything released."""
+    """A service until SIGTERM or Ctrl-C; at the end its epoch is closed and everything released.
+
+    ServiceFailed after an error, which the log tells of; the error itself where the ledger cannot be opened.
+    """
     keep_freed_memory()
     holder = new_id()
     tell = make_log(log, service=name, process=holder)
@@ -97,7 +90,7 @@ def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iter
             tell("stopped", frames=appending.producer.frames, cut=str(ledger.cut()))
     except LapError as error:
         tell("failed", level="error", alarm=True, reason=str(error))
-        raise click.exceptions.Exit(error.exit_code) from error
+        raise ServiceFailed(error) from error
     finally:
         ledger.close()
 

@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-import click
-
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.location import Place
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.workflows.reporter import Reporter
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -79,28 +78,32 @@ def make_ledger(place: Place) -> Ledger:
 
 
 class Writing:
-    """An open ledger to append to, with a producer whose epoch is opened only when something is appended."""
+    """An open ledger to append to, with a producer whose epoch is opened only when something is appended.
 
-    def __init__(self, ledger: Ledger, label: str) -> None:
+    Whoever holds it may report through its reporter.
+    """
+
+    def __init__(self, ledger: Ledger, label: str, reporter: Reporter) -> None:
         from lapledger.workflows.spooled_producer import Appending, words_of
 
-        self.ledger = ledger
+        self.ledger, self.reporter = ledger, reporter
         self._appending = Appending(
             ledger,
             new_id(),
             label,
             release=release(),
-            told=lambda change: click.echo(f"lap: {words_of(change)}", err=True),
+            told=lambda change: reporter.warning(words_of(change)),
         )
         self.producer, self.ready = self._appending.producer, self._appending.ready
 
     def admit(self) -> int:
-        """Brings the stream into the ledger; the frames admitted. Quarantined records are told on stderr."""
+        """Brings the stream into the ledger; the frames admitted. Quarantined records are reported."""
         from lapledger.consumers.ingest.sink import drain
 
         drained = drain(self.ledger, self._appending.stream, seen=utc_now())
         if drained.quarantined:
-            click.echo(f"lap: {drained.quarantined} records were quarantined; see `lap ledger status`", err=True)
+            plural = "record was" if drained.quarantined == 1 else "records were"
+            self.reporter.warning(f"{drained.quarantined} {plural} quarantined; see `lap ledger status`")
         return drained.admitted
 
     def close(self) -> None:
@@ -134,9 +137,9 @@ def asking(place: Place, at: str | None = None) -> Iterator["Questions"]:
 
 
 @contextmanager
-def writing(place: Place, label: str) -> Iterator[Writing]:
+def writing(place: Place, label: str, reporter: Reporter) -> Iterator[Writing]:
     """A ledger to append to: what lies on its stream is admitted first, what was appended is admitted last."""
-    open_ = Writing(open_ledger(place), label)
+    open_ = Writing(open_ledger(place), label, reporter)
     try:
         open_.admit()
         yield open_

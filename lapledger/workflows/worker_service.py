@@ -16,9 +16,12 @@ from lapledger.ledger.streams.producer import partition_of
 from lapledger.producers.campaigns.attempts import WorkerFacts
 from lapledger.producers.campaigns.worker import Worker
 from lapledger.workflows.plan_campaign import members_of
-from lapledger.workflows.run_campaign import RUN_LEASE, TELL_SECONDS, closing_of
+from lapledger.workflows.run_campaign import RUN_LEASE, closing_of
 from lapledger.workflows.service_runtime import Service
 from lapledger.workflows.worker_setup import Site, begin, class_here, class_of, make_bench, material_of
+
+PROGRESS_SECONDS = 15
+"""How often a busy worker logs its progress and looks at what others did."""
 
 MOST_WORKS = 20_000
 """Most works taken from the ledger at once."""
@@ -87,7 +90,7 @@ class PoolFollower:
         if worker.wait(0.0):
             self._current, self._again = None, True
             self._ended(campaign, worker)
-        elif self._service.edge.monotonic() - self._told > TELL_SECONDS:
+        elif self._service.edge.monotonic() - self._told > PROGRESS_SECONDS:
             self._tell_progress("running", campaign, worker)
 
     def _ended(self, campaign: str, worker: Worker) -> None:
@@ -107,7 +110,7 @@ class PoolFollower:
         """Whether there may be something to do; a busy worker looks at others' outcomes only now and then."""
         if self._cut is None or self._again or _requested(cut) != _requested(self._cut):
             return True
-        busy = self._current is not None and self._service.edge.monotonic() - self._looked < TELL_SECONDS
+        busy = self._current is not None and self._service.edge.monotonic() - self._looked < PROGRESS_SECONDS
         return (cut != self._cut or self._held_back) and not busy and self._pace.due()
 
     def _take(self, questions: Questions, campaigns: Sequence[str]) -> None:

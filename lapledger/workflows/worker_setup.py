@@ -19,8 +19,8 @@ from lapledger.producers.campaigns.worker import Bench, Material
 from lapledger.producers.sandbox.limits import Limits, Sandbox
 from lapledger.producers.sandbox.output_checker import AnswerFlags
 from lapledger.producers.sandbox.selection import measure_startup, open_sandbox
-from lapledger.render.output import say
 from lapledger.settings import Settings
+from lapledger.workflows.reporter import Reporter
 from lapledger.workflows.session import new_id, utc_now
 
 STARTUP_RUNS = 21
@@ -44,11 +44,11 @@ class WorkerClass:
         return " and ".join(name for name, value in asdict(self).items() if value != theirs[name])
 
 
-def find_sandbox(root: Path, settings: Settings) -> Sandbox:
-    """The sandbox of this machine, which hides the ledger's folder; a weak one is told of."""
+def find_sandbox(root: Path, settings: Settings, reporter: Reporter) -> Sandbox:
+    """The sandbox of this machine, which hides the ledger's folder; a weak one is reported."""
     sandbox = open_sandbox(isolation=settings.isolation, hidden=(root.resolve(),))
     if sandbox.warning:
-        say(f"lap: warning: {sandbox.warning}")
+        reporter.warning(sandbox.warning)
     return sandbox
 
 

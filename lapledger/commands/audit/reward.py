@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.events import FACTS, RewardAssigned
 from lapledger.ledger.store.location import Location
 from lapledger.render.output import (
@@ -18,8 +19,9 @@ from lapledger.render.output import (
     say,
     tell,
 )
+from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
-from lapledger.workflows.service_runtime import group_name, lease_option, log_option, serving
+from lapledger.workflows.service_runtime import group_name
 from lapledger.workflows.session import asking, writing
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def _once(place: Location, order: "RewardOrder", *, as_json: bool) -> None:
     from lapledger.consumers.derive.rewarder import assign
 
     name, criterion = order.name, order.criterion
-    with writing(place, "lap reward") as open_:
+    with writing(place, "lap reward", TERMINAL) as open_:
         done = assign(open_.ledger, open_.producer, criterion, name=name, campaign=order.campaign, source=order.source)
     say(
         f"{len(done.new)} rewards assigned under {name} ({criterion.hash[:12]}), {done.held} were held already, "

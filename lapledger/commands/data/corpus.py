@@ -6,6 +6,7 @@ from lapledger.ledger.events import FilterDecided
 from lapledger.ledger.questions.queries import Questions
 from lapledger.producers.corpus.filters import Execution, duration, relabel
 from lapledger.render.output import campaign_option, json_option, ledger_option, print_json, print_table, progress, say
+from lapledger.render.terminal import TERMINAL
 from lapledger.replay.loading import Snapshot, is_closed, load
 from lapledger.replay.measurements import Outcome, ProblemMeasurements, robust_cv
 from lapledger.settings import read_settings
@@ -47,7 +48,7 @@ def import_(paths: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
             packages.append(read_package(folder))
             bar.advance(bar.task_ids[0])
     rows = []
-    with writing(settings.location, "lap corpus import") as open_:
+    with writing(settings.location, "lap corpus import", TERMINAL) as open_:
         questions = Questions(open_.ledger)
         try:
             known = {r["id"] for r in questions.rows(_KNOWN)}
@@ -85,7 +86,7 @@ def filter_(campaign: str | None, ledger: str | None, as_json: bool) -> None:
     Example:
       lap corpus filter --campaign main
     """
-    with writing(read_settings(ledger=ledger).location, "lap corpus filter") as open_:
+    with writing(read_settings(ledger=ledger).location, "lap corpus filter", TERMINAL) as open_:
         questions = Questions(open_.ledger)
         try:
             decided = decisions(load(questions, campaign))

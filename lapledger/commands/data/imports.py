@@ -10,6 +10,7 @@ import click
 
 from lapledger.commands.data.corpus import import_ as import_packages
 from lapledger.render.output import json_option, ledger_option, plain, print_json, print_table, say
+from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.session import writing
 
@@ -117,7 +118,7 @@ def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, li
     from lapledger.workflows.import_results import import_problems
 
     said = _said(source, license_)
-    with writing(read_settings(ledger=ledger).location, "lap import code-contests") as open_:
+    with writing(read_settings(ledger=ledger).location, "lap import code-contests", TERMINAL) as open_:
         done = [import_problems(open_, Path(name), said) for name in files]
         cut = str(open_.ledger.cut())
     _tell(done, cut, as_json=as_json)
@@ -139,8 +140,8 @@ def _import(
     said = _said(source, license_, campaign=campaign, model=model and plain(model))
     location = read_settings(ledger=ledger).location
     read = import_module(f"lapledger.producers.importers.{form}").read
-    results = read_all(read, [Path(name) for name in files], said)
-    with writing(location, f"lap import {form}") as open_:
+    results = read_all(read, [Path(name) for name in files], said, reporter=TERMINAL)
+    with writing(location, f"lap import {form}", TERMINAL) as open_:
         done = [import_results(open_, one, said) for one in results]
         cut = str(open_.ledger.cut())
     _tell(done, cut, as_json=as_json)

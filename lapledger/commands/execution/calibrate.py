@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import CONTROL
 from lapledger.ledger.store.location import Location
 from lapledger.render.output import json_option, ledger_option, print_json, print_table, progress, say, tell
+from lapledger.render.terminal import TERMINAL
 from lapledger.replay.calibration import outside_warning
 from lapledger.replay.criteria import describe
 from lapledger.settings import read_settings
-from lapledger.workflows.service_runtime import group_name, lease_option, log_option, serving
+from lapledger.workflows.service_runtime import group_name
 from lapledger.workflows.session import writing
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def _follow(place: Location, order: "CalibrationOrder", *, log: "Form", lease_se
 def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
     from lapledger.consumers.derive.calibrator import calibrate
 
-    with writing(place, "lap calibrate") as open_, progress("fitting", len(order.kinds)) as bar:
+    with writing(place, "lap calibrate", TERMINAL) as open_, progress("fitting", len(order.kinds)) as bar:
         done = calibrate(open_.ledger, open_.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
     if as_json:
         found = outside_warning(done.kept)

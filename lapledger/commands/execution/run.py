@@ -9,6 +9,7 @@ import click
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.output import json_option, ledger_option, print_json, say
+from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import Writing, asking, writing
 
@@ -71,7 +72,7 @@ def command(
             left = left_of(questions, planned(questions).plan)
             _tell_estimate(left, settings, str(questions.cut), as_json=as_json)
         return
-    with writing(settings.location, "lap run") as open_:
+    with writing(settings.location, "lap run", TERMINAL) as open_:
         if submit:
             _submit(open_, planned, wait=wait, as_json=as_json)
         else:

@@ -4,10 +4,12 @@ from typing import Any
 
 import click
 
+from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.render.output import ledger_option
+from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.logs import Form
-from lapledger.workflows.service_runtime import group_name, lease_option, log_option, serving
+from lapledger.workflows.service_runtime import group_name
 
 
 @click.command()
@@ -36,7 +38,7 @@ def command(ledger: str | None, lease_seconds: float, log: Form, **flags: Any) -
 
     settings = read_settings(ledger=ledger, **flags)
     with serving(settings.location, "worker", log, lease_seconds) as service:
-        sandbox = find_sandbox(service.ledger.root, settings)
+        sandbox = find_sandbox(service.ledger.root, settings, TERMINAL)
         with tempfile.TemporaryDirectory(prefix="lap-worker-") as scratch:
             site = Site(sandbox, settings.slots, Path(scratch))
             group = service.group(group_name("workers", settings.service), (REQUESTS,))

@@ -2,12 +2,13 @@
 
 import click
 
+from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.store.location import Location
 from lapledger.render.output import ledger_option, say
+from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.logs import Form
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.service_runtime import lease_option, log_option, serving
 from lapledger.workflows.session import now_ms, writing
 
 
@@ -61,7 +62,7 @@ def seal_now(place: Location, *, merge: bool) -> None:
     from lapledger.consumers.storage.sealer import seal
 
     keep_freed_memory()
-    with writing(place, "lap seal") as open_:
+    with writing(place, "lap seal", TERMINAL) as open_:
         sealed = seal(open_.ledger)
         merged = compact(open_.ledger, now_ms()) if merge else Compacted()
         cut = open_.ledger.cut()
