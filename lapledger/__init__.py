@@ -1,1 +1,43 @@
-"""An event-sourced experiment ledger with replayable evaluation: the command `lap` and the Python API."""
+"""An event-sourced experiment ledger with replayable evaluation: the command `lap` and the Python API.
+
+    import lapledger as lap
+
+    with lap.open("demo") as ledger:
+        print(ledger.replay(tau=[100, 50, 30]))
+
+Names load when they are first used: `import lapledger` imports nothing but this file.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lapledger.api import Ledger as Ledger
+    from lapledger.api import open as open  # noqa: A004  (read as `lap.open`)
+    from lapledger.ledger.errors import LapError as LapError
+    from lapledger.ledger.errors import UserError as UserError
+    from lapledger.results import Table as Table
+
+_HOMES = {
+    "LapError": "lapledger.ledger.errors",
+    "Ledger": "lapledger.api",
+    "Table": "lapledger.results",
+    "UserError": "lapledger.ledger.errors",
+    "open": "lapledger.api",
+}
+
+__all__ = ["LapError", "Ledger", "Table", "UserError", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, imported from its module on first use; AttributeError for any other."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lapledger' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion in a notebook."""
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""What a command loads: help loads nothing heavy, and commands that read load no table definitions and no terminal."""
+"""What is loaded: nothing by `import lapledger`, nothing heavy by help, no tables and no screens to read a ledger."""
 
 import subprocess
 import sys
@@ -51,3 +51,27 @@ def test_commands_that_read_load_only_what_they_need(demo: Path, command: str) -
     reward = sql(demo, "SELECT reward_id FROM reward ORDER BY reward_id LIMIT 1")[0][0]
     more = {"why": [program], "sql": ["SELECT count(*) AS n FROM timing"], "trace": [reward], "replay": ["--tau", "30"]}
     assert loaded([command, *more.get(command, []), "--ledger", str(demo)], NOT_TO_READ) == []
+
+
+LOADED = "import sys; before = set(sys.modules); import lapledger{then}; print(*sorted(set(sys.modules) - before))"
+
+
+def imported(then: str = "") -> set[str]:
+    """The modules that a fresh interpreter loads for `import lapledger`, and for what follows it."""
+    command = [sys.executable, "-c", LOADED.format(then=then)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_the_import_loads_one_module_of_ours_and_no_third_party() -> None:
+    """Only `lapledger` itself and parts of the standard library, so that a notebook starts at once."""
+    names = imported()
+    assert {name for name in names if name.startswith("lapledger")} == {"lapledger"}
+    assert {name.partition(".")[0] for name in names} - sys.stdlib_module_names == {"lapledger"}
+
+
+def test_a_public_name_loads_its_module() -> None:
+    """The test above sees what is loaded: the error type brings its module and not the API; `open` brings the API."""
+    assert {name for name in imported("; lapledger.UserError") if name.startswith("lapledger.api")} == set()
+    assert {"lapledger.api", "lapledger.results", "click"} <= imported("; lapledger.open")
+    assert {"pandas", "duckdb", "textual", "matplotlib", "torch"} & imported("; lapledger.open") == set()

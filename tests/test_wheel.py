@@ -1,8 +1,10 @@
-"""The wheel: installed far from the checkout it makes a ledger, finds the demo's problems, runs and replays.
+"""The wheel: one import name, and far from the checkout it makes a ledger, finds the demo's problems, runs and replays.
 
-An audit hook in the new environment notes every file that Python opens or lists inside the checkout.
+An audit hook in the new environment notes every file that Python opens or lists inside the checkout. Commands run from
+a folder that holds packages called like ours, as training repositories do; each raises when it is imported.
 """
 
+import csv
 import os
 import shutil
 import subprocess
@@ -17,7 +19,9 @@ from tests.support.lap import environment
 from tests.support.packages import make_package
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("ledger", "producers", "consumers", "replay", "tui", "migrations")
+PACKAGES = ("ledger", "producers", "consumers", "replay", "tui", "migrations")
+FOREIGN = (*PACKAGES, "tests", "commands", "settings", "trainers")
+"""Packages of the user's own in the working directory."""
 
 WATCH = """
 import os, sys
@@ -32,6 +36,18 @@ def watch(event, arguments):
 
 notes = os.open({notes!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND) if os.access({folder!r}, os.W_OK) else 2
 sys.addaudithook(watch)
+"""
+
+MISTAKES = """
+import lapledger as lap
+from lapledger.trainers import Rewards, trl_rewards, verl_rewards
+
+reward = trl_rewards(Rewards(ledger="none", training="run1"), num_generations=1)
+for call in (lambda: lap.open("none"), lambda: reward(prompts=[""], completions=[""], problem=["sums"])):
+    try:
+        call()
+    except lap.UserError as error:
+        print(error)
 """
 
 
@@ -79,18 +95,50 @@ def test_the_watch_sees_a_file_of_the_checkout(installed: Installed, tmp_path: P
     assert _noted(installed) == [*before, str(ROOT / "pyproject.toml")]
 
 
-def test_every_room_comes_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
+@pytest.fixture
+def training(tmp_path: Path) -> Path:
+    """A training repository with packages called like those of lapledger."""
+    for name in FOREIGN:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise RuntimeError('{name} of the working directory')\n")
+    return tmp_path
+
+
+def test_the_wheel_holds_one_import_name(installed: Installed) -> None:
+    """RECORD lists files below `lapledger`, the metadata and the command, and nothing else."""
+    (record,) = installed.venv.glob("lib/python*/site-packages/lapledger-*.dist-info/RECORD")
+    names = [row[0] for row in csv.reader(record.read_text().splitlines())]
+    assert {name.partition("/")[0] for name in names if not name.startswith("..")} == {"lapledger", record.parent.name}
+    assert [name for name in names if name.startswith("..")] == ["../../../bin/lap"]
+    assert not any(name.endswith((".pth", ".ipynb")) or "/tests/" in name for name in names)
+
+
+def test_the_foreign_packages_are_seen(installed: Installed, training: Path) -> None:
+    """The rule that the next tests rely on: Python would import the package of the working directory."""
+    code = "import replay"
+    command = [installed.venv / "bin" / "python", "-c", code]
+    done = subprocess.run(command, cwd=training, env=environment(), capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "RuntimeError: replay of the working directory"
+
+
+def test_the_library_works_beside_foreign_packages(installed: Installed, training: Path) -> None:
+    """`import lapledger`, the adapters for trainers and the Python API, all from the wheel."""
+    first, second = installed.call("python", "-c", MISTAKES, cwd=training).splitlines()
+    assert first == second
+    assert first.startswith("there is no ledger in none")
+
+
+def test_every_package_comes_from_the_wheel(installed: Installed, training: Path) -> None:
     """Each package's file lies in the new environment, and the command states the wheel's version."""
-    code = (
-        f"import importlib; print(*[importlib.import_module('lapledger.' + n).__file__ for n in {ROOMS!r}], sep='\\n')"
-    )
-    places = installed.call("python", "-c", code, cwd=tmp_path).splitlines()
-    assert len(places) == len(ROOMS)
-    assert all(Path(place).is_relative_to(installed.venv) for place in places), places
+    names = [f"lapledger.{name}" for name in PACKAGES]
+    code = f"import importlib; print(*[importlib.import_module(n).__file__ for n in {names}], sep='\\n')"
+    paths = installed.call("python", "-c", code, cwd=training).splitlines()
+    assert len(paths) == len(PACKAGES)
+    assert all(Path(path).is_relative_to(installed.venv) for path in paths), paths
     version = installed.call(
-        "python", "-c", "import importlib.metadata as m; print(m.version('lapledger'))", cwd=tmp_path
+        "python", "-c", "import importlib.metadata as m; print(m.version('lapledger'))", cwd=training
     )
-    assert installed.call("lap", "--version", cwd=tmp_path).strip().endswith(version.strip())
+    assert installed.call("lap", "--version", cwd=training).strip().endswith(version.strip())
 
 
 def test_the_demo_s_problems_lie_in_the_wheel(installed: Installed, tmp_path: Path) -> None:
@@ -102,18 +150,20 @@ def test_the_demo_s_problems_lie_in_the_wheel(installed: Installed, tmp_path: Pa
         assert _files(Path(folder) / slug) == _files(ROOT / "corpus" / slug)
 
 
-def test_the_main_job_works_far_from_the_checkout(installed: Installed, tmp_path: Path) -> None:
+def test_the_workflow_runs_far_from_the_checkout(installed: Installed, training: Path) -> None:
     """Init, import of a demo problem, run of a small package, replay; no file of the checkout is read."""
     before = _noted(installed)
     code = "from lapledger.commands.system.demo import *; print(demo_corpus() / PROBLEMS[0])"
-    problem = installed.call("python", "-c", code, cwd=tmp_path).strip()
-    installed.call("lap", "ledger", "init", cwd=tmp_path)
-    assert "slidingmax" in installed.call("lap", "corpus", "import", problem, cwd=tmp_path)
-    installed.call("lap", "corpus", "import", make_package(tmp_path / "sums"), cwd=tmp_path)
-    installed.call("lap", "run", "sums", "--campaign", "main", cwd=tmp_path)
-    rows = installed.call("lap", "sql", "SELECT count(*) AS n FROM execution WHERE accepted", "--json", cwd=tmp_path)
+    problem = installed.call("python", "-c", code, cwd=training).strip()
+    installed.call("lap", "ledger", "init", cwd=training)
+    assert "slidingmax" in installed.call("lap", "corpus", "import", problem, cwd=training)
+    installed.call("lap", "corpus", "import", make_package(training / "sums"), cwd=training)
+    installed.call("lap", "run", "sums", "--campaign", "main", cwd=training)
+    rows = installed.call("lap", "sql", "SELECT count(*) AS n FROM execution WHERE accepted", "--json", cwd=training)
     assert '"rows": [\n    [\n      25' in rows  # five programs on five tests
-    assert "pass@1" in installed.call("lap", "replay", "--tau", "100", cwd=tmp_path)
+    assert "pass@1" in installed.call("lap", "replay", "--tau", "100", cwd=training)
+    code = "import lapledger as lap; print(len(lap.open('.lap').timings(program='sums/quick')))"
+    assert installed.call("python", "-c", code, cwd=training) == "5\n"
     assert _noted(installed) == before
 
 

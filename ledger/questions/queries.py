@@ -5,7 +5,7 @@ sees the arrow tables and datasets handed to it and nothing else.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,7 +76,7 @@ class Questions:
         answer: list[dict[str, Any]] = self.ask(sql, **parameters).to_pylist()
         return answer
 
-    def ask_user(self, sql: str, threads: int = 2) -> pa.Table:
+    def ask_user(self, sql: str, threads: int = 2, *, parameters: Mapping[str, Any] | None = None) -> pa.Table:
         """The answer to a user's own SELECT; UserError when it is anything but one read-only statement."""
         try:
             statements = duckdb.extract_statements(sql)
@@ -89,7 +89,7 @@ class Questions:
             self._connection.execute("SET threads = $1", [threads])
             self._connection.execute("SET lock_configuration = true")
             with self._scanning():
-                return self._connection.sql(sql).to_arrow_table()
+                return self._connection.sql(sql, params=dict(parameters or {}) or None).to_arrow_table()
         except duckdb.Error as error:
             lines = [line.strip() for line in str(error).splitlines()]
             words = " ".join([lines[0], *(line for line in lines[1:] if line.startswith(("Did you", "Candidate")))])

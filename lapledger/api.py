@@ -1,0 +1,149 @@
+"""`lapledger.open` and the `Ledger` that it returns: the Python API, read-only and silent.
+
+Each method calls the function behind the command of the same name. Mistakes are a `UserError` with one line.
+"""
+
+from contextlib import ExitStack
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from lapledger.ledger.errors import UserError
+from lapledger.results import RewardTrace, Table
+from lapledger.settings import Settings, read_settings
+from lapledger.workflows.session import asking
+
+if TYPE_CHECKING:
+    from lapledger.ledger.questions.queries import Questions
+
+
+def open(ledger: str | PathLike[str] | Settings | None = None, at: str | None = None) -> "Ledger":  # noqa: A001
+    """A ledger to read: a folder, `Settings`, or by default the settings in force, as for `lap`.
+
+    `at` is a cut that an earlier output printed; by default everything that is admitted now. UserError where there is
+    no ledger, or where the cut is ahead of it.
+    """
+    settings = ledger if isinstance(ledger, Settings) else read_settings(ledger=ledger)
+    return Ledger(settings, at)
+
+
+class Ledger:
+    """An open ledger at one cut; close it, or use it in a `with` statement."""
+
+    def __init__(self, settings: Settings, at: str | None = None) -> None:
+        """Open the ledger of the settings at a cut; UserError as for `lapledger.open`."""
+        self._folder = settings.ledger
+        self._stack = ExitStack()
+        self._queries: Questions | None = self._stack.enter_context(asking(settings.location, at))
+        self._cut = str(self._queries.cut)
+
+    @property
+    def cut(self) -> str:
+        """The cut that everything is read at; `lapledger.open(..., at=cut)` gives the same answers later."""
+        return self._cut
+
+    def close(self) -> None:
+        """Release the ledger's files; a second call does nothing."""
+        self._queries = None
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        """The ledger itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the ledger."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Its folder and cut."""
+        return f"<lapledger.Ledger {self._folder}, {'closed' if self._queries is None else f'cut {self._cut}'}>"
+
+    def sql(self, query: str, **parameters: Any) -> Table:
+        """The rows of one SELECT over the documented views; `$name` in the query is the parameter `name`.
+
+        UserError where the query is no single SELECT, or names what is not there.
+        """
+        from lapledger.ledger.questions.queries import Questions
+
+        queries = Questions(self._open().ledger, self._open().cut)  # a user's query locks its connection's settings
+        try:
+            return Table(queries.ask_user(query, parameters=parameters), self.cut)
+        finally:
+            queries.close()
+
+    def timings(self, *, campaign: str | None = None, program: str | None = None) -> Table:
+        """Every timing of a campaign, or of one program, one row a repetition: the columns of the view `timing`.
+
+        Durations are integer nanoseconds. `campaign` is by default the only one, else `main`; `program` is named as
+        for `why`. UserError where there is none of that name.
+        """
+        from lapledger.workflows.find_program import find_program
+
+        queries = self._open()
+        rows = queries.ask(
+            _TIMINGS,
+            campaign=self._campaign(campaign),
+            program=None if program is None else find_program(queries, program)["program_id"],
+        )
+        return Table(rows, self.cut)
+
+    def rewards(self, *, campaign: str | None = None, criterion: str | None = None) -> Table:
+        """The stored rewards of a campaign, one row a reward, with gates, quality, program and criterion.
+
+        `criterion` is the name that they were assigned under, by default any. UserError where the campaign is unknown.
+        """
+        rows = self._open().ask(_REWARDS, campaign=self._campaign(campaign), criterion=criterion)
+        visible = ("reward_id", "name", "model", "criterion", "value", "c", "g", "q_numerator", "q_denominator")
+        return Table(rows, self.cut, visible=visible)
+
+    def trace(self, reward_id: str) -> RewardTrace:
+        """A reward with the raw timings that it was computed from, recomputed at its own cut.
+
+        The first digits of the id are enough. UserError where no reward, or more than one, has such an id.
+        """
+        import pyarrow as pa
+
+        from lapledger.consumers.derive.reward_audit import trace
+
+        queries = self._open()
+        found = trace(queries.ledger, queries, reward_id)
+        rows = [
+            {
+                "test_id": test.test_id,
+                "outcome": test.outcome,
+                "duration_ns": test.duration_ns,
+                "percentile": test.percentile,
+                "references": len(test.references_ns),
+                **timing,
+            }
+            for test in found.tests
+            for timing in test.timings
+        ]
+        visible = ("test_id", "outcome", "repetition", "wall_ns", "percentile", "references")
+        return RewardTrace(pa.Table.from_pylist(rows), self.cut, found, visible=visible)
+
+    def _open(self) -> "Questions":
+        if self._queries is None:
+            raise UserError("this ledger is closed; open it again with lapledger.open(...)")
+        return self._queries
+
+    def _campaign(self, name: str | None) -> str:
+        from lapledger.replay.loading import find_campaign
+
+        return str(find_campaign(self._open(), name)["campaign_id"])
+
+
+_TIMINGS = """
+SELECT * FROM timing WHERE campaign_id = $campaign AND coalesce($program, program_id) = program_id
+ORDER BY program_id, test_id, attempt_id, repetition
+"""
+_REWARDS = """
+SELECT v.reward_id, v.program_id, v.name, v.model, c.name AS criterion, v.value, v.c, v.g, v.q_numerator,
+  v.q_denominator, v.pool_size, v.label, v.criterion_hash, v.calibration_id, v.evidence_digest, v.kernel, v.cut
+FROM verdict v JOIN criterion c USING (criterion_hash)
+WHERE v.campaign_id = $campaign AND coalesce($criterion, c.name) = c.name
+ORDER BY v.program_id, c.name, v.reward_id
+"""

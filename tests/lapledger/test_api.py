@@ -1,0 +1,137 @@
+"""The Python API on the demo's ledger: each method gives what the command of its name prints."""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lapledger
+from lapledger.settings import Settings
+from tests.support.lap import sql, well
+
+COUNTS = "SELECT outcome, count(*) AS runs FROM timing WHERE campaign_id = $campaign GROUP BY outcome ORDER BY outcome"
+
+
+@pytest.fixture(scope="module")
+def ledger(demo: Path) -> Iterator[lapledger.Ledger]:
+    """The demo's ledger, open."""
+    with lapledger.open(demo) as opened:
+        yield opened
+
+
+def test_every_public_name_is_there() -> None:
+    """`__all__` is what can be read, and nothing else."""
+    assert [name for name in lapledger.__all__ if not hasattr(lapledger, name)] == []
+    assert set(lapledger.__all__) <= set(dir(lapledger))
+    with pytest.raises(AttributeError, match="no attribute 'opne'"):
+        lapledger.opne  # noqa: B018
+
+
+def test_every_method_is_typed_and_documented() -> None:
+    """Full annotations and a docstring on all that a notebook sees."""
+    for _, method in inspect.getmembers(lapledger.Ledger, inspect.isfunction):
+        if not method.__name__.startswith("_"):
+            assert inspect.signature(method).return_annotation is not inspect.Signature.empty
+            assert method.__doc__
+
+
+def test_sql_gives_the_rows_of_the_command(ledger: lapledger.Ledger, demo: Path) -> None:
+    """With a parameter; the same again, and a second query, as a query locks its own connection only."""
+    first = ledger.sql(COUNTS, campaign="main")
+    expected = sql(demo, COUNTS.replace("$campaign", "'main'"))
+    assert [list(row.values()) for row in first] == expected
+    assert first.columns == ["outcome", "runs"]
+    assert list(ledger.sql(COUNTS, campaign="main")) == list(first)
+    assert len(ledger.sql(COUNTS, campaign="none")) == 0
+
+
+def test_a_result_shows_itself(ledger: lapledger.Ledger) -> None:
+    """As text with the cut, as HTML with its text escaped, as arrow and pandas; long ones are shortened."""
+    table = ledger.sql("SELECT '<b>' AS name, 1.23456::DOUBLE AS ratio, NULL AS gap, repeat('ab', 40) AS long")
+    assert repr(table).splitlines() == [
+        "name  ratio  gap  long",
+        f"<b>   1.235  -    {'ab' * 9}...{'ab' * 9}",
+        f"cut {ledger.cut}",
+    ]
+    html = table._repr_html_()
+    assert "<td>&lt;b&gt;</td><td>1.235</td><td>-</td>" in html
+    assert "<b>" not in html
+    assert table.to_arrow().num_rows == len(table) == 1
+    frame = table.to_pandas()
+    assert frame["name"].tolist() == ["<b>"]
+    assert repr(ledger.sql("SELECT * FROM range(25)")).splitlines()[-1] == f"5 more rows; cut {ledger.cut}"
+
+
+def test_pandas_is_named_where_it_is_missing(ledger: lapledger.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without it is told what to install, and what works without."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setattr("lapledger.results.find_spec", lambda name: None)
+    with pytest.raises(lapledger.UserError, match=r"needs the package pandas: pip install pandas, or use to_arrow\(\)"):
+        ledger.sql("SELECT 1 AS one").to_pandas()
+
+
+def test_timings_are_those_of_the_view(ledger: lapledger.Ledger, demo: Path) -> None:
+    """Of the campaign `main` by default, of another by name, of one program."""
+    counts = dict(map(tuple, sql(demo, "SELECT campaign_id, count(*) FROM timing GROUP BY campaign_id")))
+    assert {name: len(ledger.timings(campaign=name)) for name in ("main", "recheck")} == counts
+    assert len(ledger.timings()) == counts["main"]
+    (program,) = {row["program_id"] for row in ledger.timings(program="pairsums/bisect_all")}
+    assert program.startswith("pairsums.")
+    assert all(isinstance(row["wall_ns"], int) for row in ledger.timings(program=program))
+
+
+def test_rewards_and_their_traces(ledger: lapledger.Ledger, demo: Path) -> None:
+    """A reward leads to the timings that `lap trace` shows, and recomputes."""
+    rewards = ledger.rewards(criterion="top-50")
+    assert [[row["reward_id"], row["value"]] for row in rewards] == sql(
+        demo, "SELECT reward_id, value FROM verdict WHERE campaign_id = 'main' ORDER BY program_id"
+    )
+    assert len(ledger.rewards(criterion="none")) == 0
+    first = next(iter(rewards))
+    trace = ledger.trace(first["reward_id"][:16])
+    shown = well("trace", first["reward_id"], "--ledger", demo, "--json").json
+    assert (trace.matches, trace.differences, trace.reward["value"]) == (True, (), first["value"])
+    assert [row["wall_ns"] for row in trace] == [t["wall_ns"] for test in shown["tests"] for t in test["timings"]]
+    assert "recomputed: reward matches" in repr(trace)
+
+
+def test_a_cut_gives_the_same_answer_later(ledger: lapledger.Ledger, demo: Path) -> None:
+    """An output's cut, given back, reads the ledger as it was; settings open it as well as a path."""
+    before = next(iter(ledger.rewards()))["cut"]
+    with lapledger.open(Settings(ledger=demo), at=before) as earlier:
+        assert (earlier.cut, len(earlier.rewards())) == (before, 0)
+        assert len(earlier.timings()) == len(ledger.timings())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ledger: ledger.sql("DROP TABLE x"), "only one SELECT"),
+        (lambda ledger: ledger.sql("SELECT $x"), "parameters: x"),
+        (lambda ledger: ledger.timings(campaign="none"), "no campaign 'none'"),
+        (lambda ledger: ledger.timings(program="none"), "no program 'none'"),
+        (lambda ledger: ledger.rewards(campaign="none"), "no campaign 'none'"),
+        (lambda ledger: ledger.trace("zz"), "no reward 'zz'"),
+        (lambda ledger: lapledger.open("none"), "there is no ledger in none"),
+        (lambda ledger: lapledger.open(ledger._folder, at="facts=x"), "cut"),
+    ],
+)
+def test_a_mistake_is_one_line(ledger: lapledger.Ledger, call: Any, message: str) -> None:
+    """A UserError that says what, where, and what to do next."""
+    with pytest.raises(lapledger.UserError, match=message) as caught:
+        call(ledger)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_closed_ledger_says_so(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Closing twice is fine; nothing is printed by any of it."""
+    with lapledger.open(demo) as opened:
+        opened.timings()
+    opened.close()
+    with pytest.raises(lapledger.UserError, match="this ledger is closed"):
+        opened.sql("SELECT 1")
+    assert "closed" in repr(opened)
+    assert capfd.readouterr() == ("", "")
