@@ -203,12 +203,10 @@ keep_freed_memory()
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import open_ledger
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.estimates import estimate
-from lapledger.replay.loading import judge_all, load
+from lapledger.replay.loading import judge_snapshot, load
 criterion = Criterion(tau="30")
 snapshot = load(Questions(open_ledger(Path(sys.argv[1]))), clocks=frozenset([criterion.clock]))
-measured, verdicts = judge_all(snapshot, criterion)
-for one in estimate(verdicts, measured, 1):
+for one in judge_snapshot(snapshot, criterion).estimates:
     print(one.model, one.value)
 """
 

@@ -106,9 +106,9 @@ class LedgerApp(App[Exception]):
 
     def _judge(self) -> "View | None":
         view = self.view
-        if view is None or view.judged is None or view.judged.question == self.question:
+        if view is None or view.judged is None or view.judged.criterion == self.question.criterion:
             return view
-        return replace(view, judged=view.judged.again(self.question))
+        return replace(view, judged=view.judged.under(self.question.criterion, self.question.name))
 
     @work(group="view")
     async def _change(self, busy: str, function: Callable[[], "View | None"]) -> None:

@@ -13,9 +13,8 @@ import numpy as np
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.explanations.why import Explanation, explain
 from lapledger.replay.judging.gates import Status, Verdicts
-from lapledger.replay.loading import Calibration, Snapshot, judge_all
+from lapledger.replay.loading import JudgedCampaign
 from lapledger.replay.measurements import ABSENT, Bytes, Floats, Ints, Outcome, ProblemMeasurements, durations
-from lapledger.tui.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +72,6 @@ class TestRow:
     repetitions_ns: tuple[int, ...]  # wall time, warm-ups left out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """One campaign at one cut under one question; asking again needs nothing but this."""
-
-    snapshot: Snapshot
-    calibration: Calibration | None
-    question: Question
-    measured: tuple[ProblemMeasurements, ...]
-    verdicts: tuple[Verdicts, ...]
-
-    def again(self, question: Question) -> "Judged":
-        """The same stored facts under another question."""
-        return judged(self.snapshot, self.calibration, question)
-
-    def of(self, problem: str) -> tuple[ProblemMeasurements, Verdicts]:
-        """The measurements and verdicts of one problem; KeyError when the campaign has none of that id."""
-        return {m.problem: (m, v) for m, v in zip(self.measured, self.verdicts, strict=True)}[problem]
-
-
-def judged(snapshot: Snapshot, calibration: Calibration | None, question: Question) -> Judged:
-    """A snapshot judged under a question."""
-    measured, verdicts = judge_all(snapshot, question.criterion, calibration)
-    return Judged(snapshot, calibration, question, tuple(measured), tuple(verdicts))
-
-
 def campaign_row(row: Mapping[str, Any]) -> CampaignRow:
     """The row of one answer to `ledger.questions.queries.CAMPAIGNS`."""
     problems, programs, references = (len(row[name]) for name in ("problems", "programs", "references"))
@@ -105,9 +79,9 @@ def campaign_row(row: Mapping[str, Any]) -> CampaignRow:
     return CampaignRow(row["campaign_id"], state, problems, programs, references, row["done"], row["works"])
 
 
-def problem_rows(campaign: Judged) -> list[ProblemRow]:
+def problem_rows(campaign: JudgedCampaign) -> list[ProblemRow]:
     """One row a problem, in the campaign's order."""
-    return [_problem_row(m, v) for m, v in zip(campaign.measured, campaign.verdicts, strict=True)]
+    return [_problem_row(m, v) for m, v in zip(campaign.measurements, campaign.verdicts, strict=True)]
 
 
 def _problem_row(m: ProblemMeasurements, v: Verdicts) -> ProblemRow:
@@ -116,10 +90,10 @@ def _problem_row(m: ProblemMeasurements, v: Verdicts) -> ProblemRow:
     return ProblemRow(m.problem, passed, failed, undecided, int(sizes.max(initial=0)), len(m.tests.ids))
 
 
-def program_rows(campaign: Judged, problem: str | None = None) -> list[ProgramRow]:
+def program_rows(campaign: JudgedCampaign, problem: str | None = None) -> list[ProgramRow]:
     """One row a candidate of one problem, or of all; those of the best quality first in each problem."""
-    pairs = zip(campaign.measured, campaign.verdicts, strict=True) if problem is None else [campaign.of(problem)]
-    return [row for m, v in pairs for row in _program_rows(m, v, campaign.question.criterion)]
+    pairs = zip(campaign.measurements, campaign.verdicts, strict=True) if problem is None else [campaign.of(problem)]
+    return [row for m, v in pairs for row in _program_rows(m, v, campaign.criterion)]
 
 
 def _program_rows(m: ProblemMeasurements, v: Verdicts, criterion: Criterion) -> Iterator[ProgramRow]:
@@ -179,13 +153,13 @@ class Details:
     tests: tuple[TestRow, ...]
 
 
-def details(campaign: Judged, problem: str, program: str) -> Details:
+def details(campaign: JudgedCampaign, problem: str, program: str) -> Details:
     """The details of one program; KeyError or ReplayError when the campaign does not hold it."""
     m, v = campaign.of(problem)
     at = m.row(program)
     row = next(row for row in program_rows(campaign, problem) if row.program == program)
-    tests = tuple(_test_rows(m, v, at, campaign.question.criterion))
-    return Details(row, bool(m.reference[at]), explain(m, campaign.question.criterion, program), tests)
+    tests = tuple(_test_rows(m, v, at, campaign.criterion))
+    return Details(row, bool(m.reference[at]), explain(m, campaign.criterion, program), tests)
 
 
 def _test_rows(m: ProblemMeasurements, v: Verdicts, at: int, criterion: Criterion) -> Iterator[TestRow]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from lapledger.ledger.questions.queries import CAMPAIGNS, Questions
 from lapledger.ledger.store.location import Place
-from lapledger.replay.loading import load
+from lapledger.replay.loading import JudgedCampaign, judge_campaign
 from lapledger.tui.question import Question
-from lapledger.tui.rows import CampaignRow, Judged, campaign_row, judged
+from lapledger.tui.rows import CampaignRow, campaign_row
 from lapledger.workflows.session import asking
 
 
@@ -20,7 +20,7 @@ class View:
     cut: str
     campaigns: tuple[CampaignRow, ...]
     problems: int  # imported, whether they were run or not
-    judged: Judged | None = None
+    judged: JudgedCampaign | None = None
 
     def hint(self) -> str:
         """What to do next with a ledger that has no campaign yet, in one line; empty when it has one."""
@@ -44,8 +44,5 @@ def read_view(place: Place, at: str | None, campaign: str | None, question: Ques
         return view if campaign is None else replace(view, judged=_judge(questions, campaign, question))
 
 
-def _judge(questions: Questions, campaign: str, question: Question) -> Judged:
-    from lapledger.consumers.derive.calibrator import find_calibration
-
-    snapshot = load(questions, campaign)
-    return judged(snapshot, find_calibration(questions, campaign, question.criterion), question)
+def _judge(questions: Questions, campaign: str, question: Question) -> JudgedCampaign:
+    return judge_campaign(questions, campaign, question.criterion, name=question.name)

@@ -1,10 +1,10 @@
-"""Named replays: a question with its answer, its reason and what it flipped, stored as a fact.
+"""Named replays: a judged campaign with its name, its reason and what it flipped, stored as a fact.
 
-Nothing here judges: whoever asks hands in what was judged. What was stored is read back in `replayed`.
+Nothing here judges. What was stored is read back in `named_replay_reader`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from lapledger.consumers.derive.named_replay_reader import (
     Row,
-    Said,
+    StoredVerdicts,
+    as_stored,
     evidence_of,
     named,
     replay_id,
-    said,
     stored_verdicts,
 )
 from lapledger.consumers.derive.rewarder import declaration
@@ -28,26 +28,14 @@ from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
+from lapledger.replay.explanations.flips import flipped
 from lapledger.replay.judging.gates import Verdicts
-from lapledger.replay.loading import KERNEL, Calibration, Snapshot
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Answered:
-    """A question with its answer, before it has a name."""
-
-    snapshot: Snapshot
-    criterion: Criterion
-    calibration: Calibration | None
-    k: int
-    verdicts: Sequence[Verdicts]
-    estimates: Sequence[Mapping[str, Any]]  # rows of the table
-    warnings: Sequence[str]
+from lapledger.replay.loading import KERNEL, JudgedCampaign
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a person and a release add to an answer; no id depends on it."""
+    """What a person and a release add to a judged campaign; no id depends on it."""
 
     name: str
     reason: str
@@ -75,29 +63,28 @@ class Draft:
     against: Row | None
 
 
-def draft(ledger: Ledger, answered: Answered, label: Label, *, against: Row | None) -> Draft:
-    """The named replay of an answer, with its flips against an earlier one whose verdicts were stored."""
-    now = said(answered.verdicts)
+def draft(ledger: Ledger, judged: JudgedCampaign, label: Label, *, against: Row | None) -> Draft:
+    """The named replay of a judged campaign, with its flips against an earlier one whose verdicts were stored."""
     before = None if against is None else stored_verdicts(ledger, against)
-    flips = None if before is None else _flips(before, now)
-    blobs = [_verdicts_blob(answered.verdicts)]
+    flips = None if before is None else _flips(before, as_stored(judged.verdicts))
+    blobs = [_verdicts_blob(judged.verdicts)]
     if flips is not None:
         blobs.append(_dump([asdict(flip) for flip in flips]))
-    proof = evidence_of(answered.snapshot, answered.calibration)
-    calibration_id = answered.calibration.calibration_id if answered.calibration else None
-    rests_on = {"criterion_hash": answered.criterion.hash, "calibration_id": calibration_id}
-    rests_on |= {"evidence_digest": proof, "kernel": KERNEL}
+    digest = evidence_of(judged.snapshot, judged.calibration)
+    depends_on = {"criterion_hash": judged.criterion.hash, "calibration_id": judged.calibration_id}
+    depends_on |= {"evidence_digest": digest, "kernel": KERNEL}
+    table = {"k": judged.k, "estimates": finite(judged.estimate_rows), "warnings": list(judged.warnings)}
     event = ReplayCompleted(
-        replay_id=replay_id(answered.snapshot.name, answered.k, rests_on),
+        replay_id=replay_id(judged.campaign, judged.k, depends_on),
         name=label.name,
         reason=label.reason,
-        campaign_id=answered.snapshot.name,
-        criterion_hash=answered.criterion.hash,
-        calibration_id=calibration_id,
-        result=_dump(_table(answered)).decode(),
-        evidence_digest=proof,
+        campaign_id=judged.campaign,
+        criterion_hash=judged.criterion.hash,
+        calibration_id=judged.calibration_id,
+        result=_dump(table).decode(),
+        evidence_digest=digest,
         kernel=KERNEL,
-        cut=answered.snapshot.cut,
+        cut=judged.cut,
         release=label.release,
         verdicts_blob=blob_digest(blobs[0]),
         against=against["replay_id"] if against is not None and flips is not None else None,
@@ -105,10 +92,6 @@ def draft(ledger: Ledger, answered: Answered, label: Label, *, against: Row | No
         flips_blob=None if flips is None else blob_digest(blobs[1]),
     )
     return Draft(event, blobs, flips, against if flips is not None else None)
-
-
-def _table(answered: Answered) -> dict[str, Any]:
-    return {"k": answered.k, "estimates": finite(list(answered.estimates)), "warnings": list(answered.warnings)}
 
 
 def _verdicts_blob(verdicts: Sequence[Verdicts]) -> bytes:
@@ -157,9 +140,9 @@ def check_free(questions: Questions, event: ReplayCompleted) -> None:
             raise UserError(f"a replay {event.name!r} is stored already ({row['replay_id'][:12]}); choose another name")
 
 
-def _flips(before: Said, after: Said) -> list[Flipped]:
+def _flips(before: StoredVerdicts, after: StoredVerdicts) -> list[Flipped]:
+    was, now = ({key: status for key, (status, _) in verdicts.items()} for verdicts in (before, after))
     return [
-        Flipped(problem, program, was.name.lower(), after[problem, program][0].name.lower(), after[problem, program][1])
-        for (problem, program), (was, _) in before.items()
-        if (problem, program) in after and after[problem, program][0] != was
+        Flipped(*key, before=was[key].name.lower(), after=now[key].name.lower(), reason=after[key][1])
+        for key in flipped(was, now)
     ]

@@ -1,4 +1,4 @@
-"""Follows rewards down to raw timings and weighs them again: `lap trace`, and the rewards' half of `lap verify`.
+"""Follows rewards down to raw timings and recomputes them: `lap trace`, and the rewards' half of `lap verify`.
 
 Everything is recomputed at the reward's own recorded cut by the functions that assigned it.
 """
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from lapledger.consumers.derive.calibrator import stored_calibration
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import RewardAssigned
 from lapledger.ledger.questions.queries import ATTEMPT_TIMINGS, Questions
@@ -20,8 +19,17 @@ from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.judging.gates import Verdicts, judge
-from lapledger.replay.loading import KERNEL, Calibration, Snapshot, executed_by, false_shares, load, prepared, rewards
+from lapledger.replay.judging.gates import Verdicts
+from lapledger.replay.loading import (
+    KERNEL,
+    JudgedCampaign,
+    executed_by,
+    false_shares,
+    judge_snapshot,
+    load,
+    rewards,
+    stored_calibration,
+)
 from lapledger.replay.measurements import Outcome, ProblemMeasurements, durations
 
 
@@ -79,22 +87,20 @@ def trace(ledger: Ledger, questions: Questions, prefix: str) -> Trace:
     row = find_reward(questions, prefix)
     then = Questions(ledger, Cut.parse(row["cut"]))
     try:
-        weighed = _weigh(then, row, criterion_of(questions, row["criterion_hash"]))
-        m = _problem_of(weighed.snapshot, row)
-        full = prepared(weighed.snapshot, m, weighed.criterion, weighed.calibration)
-        verdicts = judge(full, weighed.criterion)
+        judged = _judge(then, row, criterion_of(questions, row["criterion_hash"]))
+        m, verdicts = _problem_of(judged, row)
         runs = _stored_runs(then, row)
         other = row["kernel"] != KERNEL
-        again = None if other else weighed.rewards.get(row["program_id"])
+        again = None if other else _rewards_by_program(judged).get(row["program_id"])
         return Trace(
             reward=row,
             criterion=_one(questions, "SELECT * FROM criterion WHERE criterion_hash = $id", row["criterion_hash"]),
             calibration=_calibration_row(questions, row["calibration_id"]),
             program=_one(questions, "SELECT * FROM program WHERE program_id = $id", row["program_id"]),
             executed=runs.executed,
-            pool=tuple(p for p, member in zip(full.programs, full.reference, strict=True) if member),
-            tests=tuple(_tests(full, verdicts, weighed.criterion, runs)),
-            reason=verdicts.reason[full.row(row["program_id"])],
+            pool=tuple(p for p, member in zip(m.programs, m.reference, strict=True) if member),
+            tests=tuple(_tests(m, verdicts, judged.criterion, runs)),
+            reason=verdicts.reason[m.row(row["program_id"])],
             recomputed=asdict(again) if again else None,
             differences=() if other else differences(row, again),
             note=_OTHER_KERNEL.format(kernel=row["kernel"], here=KERNEL) if other else "",
@@ -106,12 +112,13 @@ def trace(ledger: Ledger, questions: Questions, prefix: str) -> Trace:
 _OTHER_KERNEL = "not recomputed (kernel {kernel}; this release has {here})"
 
 
-def _problem_of(snapshot: Snapshot, row: Mapping[str, Any]) -> ProblemMeasurements:
-    for m in snapshot.problems:
+def _problem_of(judged: JudgedCampaign, row: Mapping[str, Any]) -> tuple[ProblemMeasurements, Verdicts]:
+    for m, verdicts in zip(judged.measurements, judged.verdicts, strict=True):
         if m.problem == row["problem_id"] and row["program_id"] in m.programs:
-            return m
+            return m, verdicts
     raise UserError(
-        f"campaign {snapshot.name!r} holds no program {row['program_id']!r} at the cut of this reward; run `lap verify`"
+        f"campaign {judged.campaign!r} holds no program {row['program_id']!r} at the cut of this reward;"
+        " run `lap verify`"
     )
 
 
@@ -163,12 +170,12 @@ def _group(row: Mapping[str, Any]) -> _Group:
 
 
 def _verify_group(ledger: Ledger, questions: Questions, group: _Group, batch: list[dict[str, Any]]) -> list[str]:
-    """One line for each difference, or one for all when they cannot be weighed: one bad event stops nothing else."""
+    """One line for each difference, or one for all when they cannot be judged: one bad event stops nothing else."""
     try:
         criterion = criterion_of(questions, group.criterion)
         then = Questions(ledger, Cut.parse(group.cut))
         try:
-            derived = _weigh(then, batch[0], criterion).rewards
+            derived = _rewards_by_program(_judge(then, batch[0], criterion))
         finally:
             then.close()
     except (UserError, ReplayError) as error:
@@ -190,21 +197,15 @@ def differences(row: Mapping[str, Any], again: RewardAssigned | None) -> tuple[s
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Weighed:
-    """A campaign at a reward's cut, and the rewards that follow from it by program."""
-
-    criterion: Criterion
-    snapshot: Snapshot
-    calibration: Calibration | None
-    rewards: Mapping[str, RewardAssigned]
-
-
-def _weigh(then: Questions, row: Mapping[str, Any], criterion: Criterion) -> _Weighed:
+def _judge(then: Questions, row: Mapping[str, Any], criterion: Criterion) -> JudgedCampaign:
+    """The campaign of a reward at the reward's cut, under its criterion and with its calibration."""
     calibration = stored_calibration(then, row["calibration_id"]) if row["calibration_id"] else None
-    snapshot = load(then, row["campaign_id"])
-    derived, _ = rewards(snapshot, criterion, calibration)
-    return _Weighed(criterion, snapshot, calibration, {reward.program_id: reward for reward in derived})
+    return judge_snapshot(load(then, row["campaign_id"]), criterion, calibration)
+
+
+def _rewards_by_program(judged: JudgedCampaign) -> dict[str, RewardAssigned]:
+    derived, _ = rewards(judged)
+    return {reward.program_id: reward for reward in derived}
 
 
 @dataclass(frozen=True, slots=True)

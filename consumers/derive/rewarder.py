@@ -6,14 +6,22 @@ Streams only wake a rewarder; it never reads a number from them. Problems that a
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from lapledger.consumers.derive.calibrator import find_calibration
 from lapledger.ledger.events import FACTS, CriterionDeclared, Event, RewardAssigned
 from lapledger.ledger.failpoint import reached
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.producer import Producer, partition_of
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.loading import Calibration, Snapshot, load, prepared, rewards
+from lapledger.replay.loading import (
+    Calibration,
+    Snapshot,
+    find_calibration,
+    is_closed,
+    judge_snapshot,
+    load,
+    prepare,
+    rewards,
+)
 from lapledger.replay.studies.warnings import asks_for_limits, cautions
 
 
@@ -50,7 +58,9 @@ def assign(
     try:
         snapshot = load(questions, campaign)
         calibration = find_calibration(questions, snapshot.name, criterion, source=source)
-        derived, waiting = rewards(_within(snapshot, partitions), criterion, calibration)
+        mine = _within(snapshot, partitions)
+        closed = replace(mine, problems=tuple(filter(is_closed, mine.problems)))
+        derived, undecided = rewards(judge_snapshot(closed, criterion, calibration, name=name))
         warnings = _warnings(snapshot, name, criterion, calibration)
         held = {row["reward_id"] for row in questions.rows("SELECT reward_id FROM reward")} | set(told)
         declared = {row["criterion_hash"] for row in questions.rows("SELECT criterion_hash FROM criterion")}
@@ -62,12 +72,12 @@ def assign(
         producer.append([declaration(criterion, name)])
         reached("reward.declared")
     producer.append(events)
+    waiting = undecided + sum(int(m.candidate.sum()) for m in mine.problems if not is_closed(m))
     return Assigned(new, len(derived) - len(new), waiting, snapshot.cut, warnings)
 
 
 def _warnings(snapshot: Snapshot, name: str, criterion: Criterion, calibration: Calibration | None) -> tuple[str, ...]:
-    asked = asks_for_limits(criterion)
-    problems = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems] if asked else []
+    problems = prepare(snapshot, criterion, calibration) if asks_for_limits(criterion) else []
     return cautions(problems, {name: criterion}, None if calibration is None else calibration.fit)
 
 

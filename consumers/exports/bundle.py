@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from lapledger.consumers.exports.bundle_facts import Contents, Facts, LeftOut, blobs, parquet, places
 from lapledger.consumers.exports.chain import digests, head_at, partitions
-from lapledger.consumers.exports.judged_export import Gathered, estimate_rows
+from lapledger.consumers.exports.judged_export import JudgedExport
 from lapledger.consumers.exports.replayer.known import FORMAT
 from lapledger.consumers.exports.tables import verdict_table
 from lapledger.ledger.atomic_write import finite, whole
@@ -66,7 +66,7 @@ class Bundled:
 def write_bundle(
     path: Path,
     questions: Questions,
-    answers: Sequence[Gathered],
+    answers: Sequence[JudgedExport],
     told: Told = lambda _done, _total: None,
     *,
     left_out: Sequence[LeftOut] = (),
@@ -140,9 +140,9 @@ def _tables(questions: Questions, contents: Contents) -> list[dict[str, Any]]:
     return [*(_table(answer, names) for answer in contents.answers), *left]
 
 
-def _table(answer: Gathered, names: Mapping[str, str]) -> dict[str, Any]:
-    calibration = answer.calibration.calibration_id if answer.calibration else None
-    criterion = answer.asked.criterion
+def _table(answer: JudgedExport, names: Mapping[str, str]) -> dict[str, Any]:
+    calibration = answer.judged.calibration_id
+    criterion = answer.judged.criterion
     canonical = criterion.canonical().decode()
     return {
         "name": names.get(criterion.hash, canonical),  # never a word that nothing in the bundle proves
@@ -150,11 +150,11 @@ def _table(answer: Gathered, names: Mapping[str, str]) -> dict[str, Any]:
         "canonical": canonical,
         "calibration": calibration,
         "k": 1,
-        "estimates": finite(estimate_rows(answer)),
+        "estimates": finite(answer.judged.estimate_rows),
     }
 
 
-def _verdicts(answer: Gathered) -> pa.Table:
+def _verdicts(answer: JudgedExport) -> pa.Table:
     """The verdicts in columns that can be computed again: q in lowest terms, without the words on why."""
     table = verdict_table(answer).drop_columns(["reason"])
     numbers = np.array([table[name].to_numpy() for name in _Q])
@@ -163,10 +163,10 @@ def _verdicts(answer: Gathered) -> pa.Table:
     for name, values in zip(_Q, numbers, strict=True):
         place = table.schema.get_field_index(name)
         table = table.set_column(place, table.schema.field(place), pa.array(values))
-    return table.add_column(0, "criterion_hash", pa.array([answer.asked.criterion.hash] * len(table), pa.string()))
+    return table.add_column(0, "criterion_hash", pa.array([answer.judged.criterion.hash] * len(table), pa.string()))
 
 
-def _about(questions: Questions, answer: Gathered) -> dict[str, Any]:
+def _about(questions: Questions, answer: JudgedExport) -> dict[str, Any]:
     ledger = questions.ledger
     with reading(ledger.engine) as connection:
         manifests = [segment.manifest for segment in segment_rows(connection)]
@@ -177,7 +177,7 @@ def _about(questions: Questions, answer: Gathered) -> dict[str, Any]:
         "cut": str(questions.cut),
         "head": head,
         "manifests": manifests,
-        "campaign": answer.snapshot.name,
+        "campaign": answer.judged.campaign,
         "kernel": KERNEL,
     }
 

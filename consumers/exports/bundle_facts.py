@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from sqlalchemy import Connection
 
 from lapledger.consumers.derive.named_replay_reader import named
-from lapledger.consumers.exports.judged_export import Gathered
+from lapledger.consumers.exports.judged_export import JudgedExport
 from lapledger.ledger.events import EVENTS
 from lapledger.ledger.frames.frame import Frame
 from lapledger.ledger.proof.bundles.extract import Places, frames_at
@@ -56,40 +56,40 @@ class LeftOut:
 class Contents:
     """What a bundle answers: tables of a campaign at one cut, and the named replays of it up to there."""
 
-    answers: Sequence[Gathered]
+    answers: Sequence[JudgedExport]
     replays: Sequence[Mapping[str, Any]]
     left_out: Sequence[LeftOut] = ()
 
     @classmethod
-    def of(cls, questions: Questions, answers: Sequence[Gathered], *, left_out: Sequence[LeftOut]) -> "Contents":
+    def of(cls, questions: Questions, answers: Sequence[JudgedExport], *, left_out: Sequence[LeftOut]) -> "Contents":
         """The answers with every named replay of their campaign."""
-        campaign = answers[0].snapshot.name
+        campaign = answers[0].judged.campaign
         return cls(answers, [row for row in named(questions) if row["campaign_id"] == campaign], left_out)
 
     @property
     def fits(self) -> list[str]:
         """The calibrations that answers and replays rest on."""
-        own = {answer.calibration.calibration_id for answer in self.answers if answer.calibration}
+        own = {answer.judged.calibration_id for answer in self.answers if answer.judged.calibration_id}
         return sorted(own | {row["calibration_id"] for row in self.replays if row["calibration_id"]})
 
     @property
     def criteria(self) -> list[str]:
         """The hashes of all criteria that are answered."""
-        own = {answer.asked.criterion.hash for answer in self.answers}
+        own = {answer.judged.criterion.hash for answer in self.answers}
         return sorted(own | {row["criterion_hash"] for row in self.replays})
 
     def campaigns(self, questions: Questions) -> list[str]:
         """The campaign, and those that its calibrations map from."""
         of_fits = "SELECT source_campaign FROM calibration WHERE list_contains($fits, calibration_id)"
         stored = {row["source_campaign"] for row in questions.rows(of_fits, fits=self.fits)}
-        return sorted({answer.snapshot.name for answer in self.answers} | stored)
+        return sorted({answer.judged.campaign for answer in self.answers} | stored)
 
 
 def places(questions: Questions, contents: Contents) -> Places:
     """Where the frames of a bundle lie."""
     parameters: Mapping[str, list[str]] = {
         "campaigns": contents.campaigns(questions),
-        "problems": list(contents.answers[0].snapshot.campaign["problems"]),
+        "problems": list(contents.answers[0].judged.snapshot.campaign["problems"]),
         "fits": contents.fits,
         "criteria": [*contents.criteria, *(one.hash for one in contents.left_out)],
         "replays": [row["replay_id"] for row in contents.replays],
@@ -112,7 +112,7 @@ def blobs(questions: Questions, contents: Contents) -> Iterator[tuple[str, bytes
     digests = {row[name] for row in contents.replays for name in ("verdicts_blob", "flips_blob") if row[name]}
     declared = questions.rows(_CANONICAL, hashes=contents.criteria)
     looks = {"interface": "required"}.items()
-    if any(answer.asked.criterion.interface == "required" for answer in contents.answers) or any(
+    if any(answer.judged.criterion.interface == "required" for answer in contents.answers) or any(
         looks <= json.loads(row["canonical"]).items() for row in declared
     ):
         rows = questions.rows(_SOURCES, campaigns=contents.campaigns(questions))

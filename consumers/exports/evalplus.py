@@ -7,7 +7,7 @@ the lists of failed tests name tests where EvalPlus repeats inputs. What is unde
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lapledger.consumers.exports.judged_export import Gathered, Sample
+from lapledger.consumers.exports.judged_export import JudgedExport, Sample
 from lapledger.replay.criteria import preset
 from lapledger.replay.estimates import pass_at_k
 from lapledger.replay.judging.gates import Status, judge
@@ -18,33 +18,33 @@ KS = (1, 10, 100)
 """The k that EvalPlus reports, where every problem has as many samples."""
 
 
-def evalplus(gathered: Gathered, by_problem: Sequence[tuple[str, list[Sample]]]) -> dict[str, Any]:
+def evalplus(export: JudgedExport, by_problem: Sequence[tuple[str, list[Sample]]]) -> dict[str, Any]:
     """The content of `*_eval_results.json`: date, hash, eval and pass_at_k, and where it comes from.
 
     `date` is the end of the last run, to the minute; `hash` digests the tests' package of each problem. Source of the
     shape: evalplus 0.3.1, `evaluate.py`.
     """
     found = {problem: _problem(samples) for problem, samples in by_problem if samples}
-    packages = [str(gathered.problems[problem]["package_digest"]) for problem in found]
+    packages = [str(export.problems[problem]["package_digest"]) for problem in found]
     return {
-        "date": gathered.finished[:16].replace("T", " "),
+        "date": export.finished[:16].replace("T", " "),
         "hash": packages[0] if len(packages) == 1 else "+".join(digest[:12] for digest in packages),
         "eval": found,
         "pass_at_k": {
             "base": _pass_at_k(found, ("base_status",)),
             "plus": _pass_at_k(found, ("base_status", "plus_status")),
         },
-        "lapledger": gathered.about(),
+        "lapledger": export.about(),
     }
 
 
 def _problem(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    originals = judge(samples[0].measured, preset("rlvr"))
+    originals = judge(samples[0].measurements, preset("rlvr"))
     return [_row(sample, Status(int(originals.c[sample.row]))) for sample in samples]
 
 
 def _row(sample: Sample, base: Status) -> dict[str, Any]:
-    tests = sample.measured.tests
+    tests = sample.measurements.tests
     return {
         "task_id": sample.problem,
         "solution": sample.source,
@@ -53,7 +53,7 @@ def _row(sample: Sample, base: Status) -> dict[str, Any]:
         "base_fail_tests": _failed(sample, tests.original),
         "plus_fail_tests": _failed(sample, ~tests.original),
         "program_id": sample.program,
-        "reason": sample.judged.reason[sample.row],
+        "reason": sample.verdicts.reason[sample.row],
     }
 
 
@@ -63,15 +63,17 @@ def _status(sample: Sample, status: Status, tests: Bools) -> str | None:
         return None
     if status == Status.PASS:
         return PASS
-    outcome = sample.measured.outcome[sample.row][tests]
+    outcome = sample.measurements.outcome[sample.row][tests]
     failed = outcome[outcome > Outcome.OK]
     return TIMEOUT if failed.size and bool((failed == Outcome.TIME_LIMIT).all()) else FAIL
 
 
 def _failed(sample: Sample, tests: Bools) -> list[str]:
-    outcome = sample.measured.outcome[sample.row]
+    outcome = sample.measurements.outcome[sample.row]
     return [
-        name for name, code, asked in zip(sample.measured.tests.ids, outcome, tests, strict=True) if asked and code > 1
+        name
+        for name, code, asked in zip(sample.measurements.tests.ids, outcome, tests, strict=True)
+        if asked and code > 1
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lapledger.consumers.exports.judged_export import STATUS_WORDS, Gathered, Sample
+from lapledger.consumers.exports.judged_export import STATUS_WORDS, JudgedExport, Sample
 from lapledger.ledger.codec.canonical import sha256_words
 from lapledger.replay.judging.gates import Status
 from lapledger.replay.measurements import Floats, Outcome
@@ -29,7 +29,7 @@ def accuracies(by_problem: Sequence[tuple[str, list[Sample]]]) -> Floats:
 
 
 def inspect_log(
-    gathered: Gathered,
+    export: JudgedExport,
     by_problem: Sequence[tuple[str, list[Sample]]],
     *,
     model: str,
@@ -41,7 +41,7 @@ def inspect_log(
     Ids hash cut, campaign, criterion and model: the same answer is the same log. Source of the shape: inspect_ai 0.3,
     `EvalLog`.
     """
-    about = gathered.about()
+    about = export.about()
     identity = sha256_words("inspect", about["cut"], about["campaign"], about["criterion_hash"], model)[:22]
     shown = [(problem, samples) for problem, samples in by_problem if samples]
     rows = [
@@ -49,7 +49,7 @@ def inspect_log(
         for problem, samples in shown
         for epoch, sample in enumerate(samples, 1)
     ]
-    created = gathered.finished.replace("Z", "+00:00") or "1970-01-01T00:00:00+00:00"
+    created = export.finished.replace("Z", "+00:00") or "1970-01-01T00:00:00+00:00"
     return {
         "version": 2,
         "status": "success",
@@ -91,7 +91,7 @@ def _spec(
 
 def _sample(sample: Sample, epoch: int, *, model: str, statement: str) -> dict[str, Any]:
     message = {"role": "assistant", "content": f"```python\n{sample.source}\n```"}
-    outcomes = zip(sample.measured.tests.ids, sample.measured.outcome[sample.row], strict=True)
+    outcomes = zip(sample.measurements.tests.ids, sample.measurements.outcome[sample.row], strict=True)
     return {
         "id": sample.problem,
         "epoch": epoch,
@@ -107,7 +107,7 @@ def _sample(sample: Sample, epoch: int, *, model: str, statement: str) -> dict[s
         "metadata": {
             "program_id": sample.program,
             "verdict": STATUS_WORDS[sample.status],
-            "reason": sample.judged.reason[sample.row],
+            "reason": sample.verdicts.reason[sample.row],
             "outcomes": {name: Outcome(int(code)).name.lower() for name, code in outcomes},
         },
         "store": {},
@@ -118,7 +118,7 @@ def _sample(sample: Sample, epoch: int, *, model: str, statement: str) -> dict[s
 
 
 def _score(sample: Sample) -> dict[str, Any]:
-    v, row = sample.judged, sample.row
+    v, row = sample.verdicts, sample.row
     return {
         "value": int(sample.status == Status.PASS),
         "answer": sample.source,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lapledger.consumers.exports.judged_export import Gathered, Sample
+from lapledger.consumers.exports.judged_export import JudgedExport, Sample
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.estimators import ABSENT, one_value
 from lapledger.replay.judging.gates import Status
@@ -48,7 +48,7 @@ def contests(questions: Questions, campaign: str) -> dict[str, Mapping[str, str]
 
 
 def livecodebench(
-    gathered: Gathered,
+    export: JudgedExport,
     by_problem: Sequence[tuple[str, list[Sample]]],
     *,
     statements: Mapping[str, str],
@@ -60,20 +60,20 @@ def livecodebench(
     what a ledger does not know (contest, date, starter code) is empty or null.
     """
     shown = [(problem, samples) for problem, samples in by_problem if samples]
-    slugs = Counter(gathered.problems[problem]["slug"] for problem, _ in shown)
+    slugs = Counter(export.problems[problem]["slug"] for problem, _ in shown)
     rows = []
     for problem, samples in shown:
-        stored = gathered.problems[problem]
+        stored = export.problems[problem]
         name = stored["slug"] if slugs[stored["slug"]] == 1 else problem
         question = {"question_id": name, "platform": stored["source"], **told.get(problem, {})}
-        rows.append(_row(gathered, samples, question=question, statement=statements.get(problem, "")))
+        rows.append(_row(export, samples, question=question, statement=statements.get(problem, "")))
     return rows
 
 
 def _row(
-    gathered: Gathered, samples: Sequence[Sample], *, question: Mapping[str, str], statement: str
+    export: JudgedExport, samples: Sequence[Sample], *, question: Mapping[str, str], statement: str
 ) -> dict[str, Any]:
-    stored = gathered.problems[samples[0].problem]
+    stored = export.problems[samples[0].problem]
     graded = [GRADED[sample.status] for sample in samples]
     return {
         "question_title": stored["name"],
@@ -89,24 +89,24 @@ def _row(
         "graded_list": graded,
         "pass@1": None if None in graded else sum(map(bool, graded)) / len(graded),
         "metadata": [_metadata(sample) for sample in samples],
-        "lapledger": gathered.about(),
+        "lapledger": export.about(),
     }
 
 
 def _metadata(sample: Sample) -> str:
     """One sample in JSON: its whole execution time in seconds, or the code of its first failure; all codes; why."""
-    codes = [CODES[Outcome(int(code))] for code in sample.measured.outcome[sample.row]]
+    codes = [CODES[Outcome(int(code))] for code in sample.measurements.outcome[sample.row]]
     failure = next((code for code in codes if code is not None and code is not True), None)
     words: dict[str, Any] = {}
     if failure:
         words |= {"error_code": failure, "error_message": MESSAGES[failure]}
     elif failure is None and (seconds := _seconds(sample)) is not None:
         words["execution time"] = seconds
-    words |= {"results": codes, "program_id": sample.program, "reason": sample.judged.reason[sample.row]}
+    words |= {"results": codes, "program_id": sample.program, "reason": sample.verdicts.reason[sample.row]}
     return json.dumps(words, ensure_ascii=False)
 
 
 def _seconds(sample: Sample) -> float | None:
     """The sum over the tests of the median wall time; None where a test has none."""
-    medians = one_value(sample.measured.wall_ns[sample.row], "median")
+    medians = one_value(sample.measurements.wall_ns[sample.row], "median")
     return None if not medians.size or bool((medians == ABSENT).any()) else int(medians.sum()) / 1e9

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lapledger.consumers.exports.judged_export import STATUS_WORDS, Gathered, estimate_rows, source_of
+from lapledger.consumers.exports.judged_export import STATUS_WORDS, JudgedExport, source_of
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.judging.gates import Status, Verdicts
 from lapledger.replay.loading import borrowed
@@ -40,13 +40,13 @@ FROM program WHERE list_contains($programs, program_id) ORDER BY problem_id, pro
 """
 
 
-def tables(gathered: Gathered, questions: Questions) -> dict[str, pa.Table]:
+def tables(export: JudgedExport, questions: Questions) -> dict[str, pa.Table]:
     """Every table of one campaign at the questions' cut, by name; Fault when a program's source is missing."""
-    campaign = gathered.snapshot.campaign
+    campaign = export.judged.snapshot.campaign
     problems = list(campaign["problems"])
     members = {"programs": list(campaign["programs"]), "references": list(campaign["references"])}
     programs = questions.ask(_PROGRAMS, **members)
-    executed = borrowed(questions, gathered.snapshot.name)
+    executed = borrowed(questions, export.judged.campaign)
     whose = [executed.get(program, program) for program in programs["program_id"].to_pylist()]
     programs = programs.append_column("executed_program_id", pa.array(whose, pa.string()))
     sources = [source_of(questions, blob) for blob in programs["source_blob"].to_pylist()]
@@ -54,10 +54,10 @@ def tables(gathered: Gathered, questions: Questions) -> dict[str, pa.Table]:
         "problems": questions.ask(_PROBLEMS, problems=problems),
         "tests": questions.ask(_TESTS, problems=problems),
         "programs": programs.append_column("source", pa.array(sources, pa.string())),
-        "outcomes": questions.ask(_OUTCOMES, campaign=gathered.snapshot.name),
-        "timings": questions.ask(_TIMINGS, campaign=gathered.snapshot.name),
-        "verdicts": verdict_table(gathered),
-        "estimates": estimate_table(gathered),
+        "outcomes": questions.ask(_OUTCOMES, campaign=export.judged.campaign),
+        "timings": questions.ask(_TIMINGS, campaign=export.judged.campaign),
+        "verdicts": verdict_table(export),
+        "estimates": estimate_table(export),
     }
 
 
@@ -78,17 +78,17 @@ _VERDICT = pa.schema(
 )
 
 
-def verdict_table(gathered: Gathered) -> pa.Table:
+def verdict_table(export: JudgedExport) -> pa.Table:
     """One row a candidate: the gates (null where undecided), the quality q = [q_lo, q_hi] / q_den, and why."""
-    return pa.Table.from_pylist([row for v in gathered.verdicts for row in _verdicts(gathered, v)], schema=_VERDICT)
+    return pa.Table.from_pylist([row for v in export.judged.verdicts for row in _verdicts(export, v)], schema=_VERDICT)
 
 
-def _verdicts(gathered: Gathered, v: Verdicts) -> Sequence[Mapping[str, Any]]:
+def _verdicts(export: JudgedExport, v: Verdicts) -> Sequence[Mapping[str, Any]]:
     return [
         {
             "problem_id": v.problem,
             "program_id": program,
-            "model": gathered.programs[program]["model"],
+            "model": export.programs[program]["model"],
             "verdict": STATUS_WORDS[Status(int(v.status[row]))],
             "c": GATES[int(v.c[row])],
             "g": GATES[int(v.g[row])],
@@ -103,10 +103,10 @@ def _verdicts(gathered: Gathered, v: Verdicts) -> Sequence[Mapping[str, Any]]:
     ]
 
 
-def estimate_table(gathered: Gathered) -> pa.Table:
+def estimate_table(export: JudgedExport) -> pa.Table:
     """One row a model: pass@1 with its counts, its bound from undecided verdicts and its sampling interval."""
     rows = []
-    for found in estimate_rows(gathered):
+    for found in export.judged.estimate_rows:
         low, high = found.pop("interval") or (None, None)
-        rows.append({"criterion": gathered.asked.name, **found, "interval_low": low, "interval_high": high})
+        rows.append({"criterion": export.judged.name, **found, "interval_low": low, "interval_high": high})
     return pa.Table.from_pylist(rows)

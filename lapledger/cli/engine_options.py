@@ -1,6 +1,6 @@
-"""Who judges for a command: numpy here, torch on a device, or a Ray cluster's processes. The verdicts are the same.
+"""The flags that choose an engine, and the Ray cluster of a command. The verdicts are the same with every engine.
 
-Neither torch nor ray is imported unless it is asked for. What is judged, and what of it is shown, is said elsewhere.
+Neither torch nor ray is imported unless it is asked for. Which engine does what is in `replay.engines`.
 """
 
 import os
@@ -8,10 +8,9 @@ import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,61 +18,49 @@ import click
 
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import say
-from lapledger.replay.criteria import Criterion
-from lapledger.replay.judging.gates import Verdicts, judge
-from lapledger.replay.measurements import ProblemMeasurements
+from lapledger.replay.engines import DEVICES, ENGINES, Engine
 
-DEVICES = ("cpu", "cuda")
-ENGINES = ("local", "ray")
 CONNECT_SECONDS = 5.0
 """How long a cluster may take to answer at its address."""
 
 
-@dataclass(frozen=True, slots=True)
-class How:
-    """Who judges, as a person asks for it. UserError where the flags contradict each other."""
-
-    device: str | None = None  # None: numpy
-    engine: str = "local"
-    workers: int | None = None  # processes at most, None for one a processor
-    cluster: str | None = None  # address of a Ray cluster, None for one that is started for the command
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be done together."""
-        if self.engine == "ray" and self.device:
-            raise UserError(
-                "--device and --engine ray exclude each other: processes judge with numpy; give one of them"
-            )
-        for flag, value in (("--workers", self.workers), ("--cluster", self.cluster)):
-            if value is not None and self.engine != "ray":
-                raise UserError(f"{flag} is about the processes of a cluster; add --engine ray, or leave it out")
-        if self.cluster and self.workers:
-            raise UserError("--workers is for a cluster that is started here; leave it out beside --cluster")
-
-    def refuse_device(self, reason: str) -> None:
-        """Nothing; UserError with the reason where a device is asked for by a command that does not use one."""
-        if self.device:
-            raise UserError(f"--device {self.device}: {reason}; leave it out, or spread the problems with --engine ray")
-
-
-NUMPY = How()
-"""Numpy in this process: what every command does that is not asked for more."""
-
-
 def engine_options(function: Callable[..., Any], *, device: bool = True) -> Callable[..., Any]:
-    """Adds --device, --engine, --workers and --cluster, which reach the command together as `how`.
+    """Adds --engine, --device, --workers and --cluster, which reach the command together as `engine`.
 
-    Help is silent of --device where the command refuses it.
+    A command without `device` refuses torch, and its help does not show --device.
     """
 
     @wraps(function)
-    def asked(*args: Any, **rest: Any) -> Any:
-        words = {name: rest.pop(name) for name in How.__slots__}
-        return function(*args, how=How(**words), **rest)
+    def with_engine(*args: Any, **flags: Any) -> Any:
+        chosen = engine_of(**{name: flags.pop(name) for name in ("engine", "device", "workers", "cluster")})
+        if chosen.name == "torch" and not device:
+            raise UserError(
+                f"--device {chosen.device}: a grid of replays is counted in machine code or by numpy; leave it out, or"
+                " spread the problems with --engine ray"
+            )
+        return function(*args, engine=chosen, **flags)
 
     for option in reversed((_device_option(hidden=not device), *_OPTIONS)):
-        asked = option(asked)
-    return asked
+        with_engine = option(with_engine)
+    return with_engine
+
+
+def engine_of(engine: str | None, device: str | None, workers: int | None, cluster: str | None) -> Engine:
+    """The engine that the flags state; UserError where they contradict each other or a package is not installed."""
+    if device and engine not in (None, "torch"):
+        raise UserError(f"--device and --engine {engine} exclude each other: only torch has a device; give one")
+    for flag, value in (("--workers", workers), ("--cluster", cluster)):
+        if value is not None and engine != "ray":
+            raise UserError(f"{flag} is about the processes of a cluster; add --engine ray, or leave it out")
+    if cluster and workers:
+        raise UserError("--workers is for a cluster that is started here; leave it out beside --cluster")
+    if device or engine == "torch":
+        _require("torch", f"--device {device}" if device else "--engine torch", "models")
+        return Engine("torch", device=device or "cpu")
+    if engine == "ray":
+        _require("ray", "--engine ray", "ray")
+        return Engine("ray", workers=workers, session=partial(connected, address=cluster, workers=workers))
+    return Engine(engine or "auto")
 
 
 def _device_option(*, hidden: bool) -> Callable[..., Any]:
@@ -82,16 +69,17 @@ def _device_option(*, hidden: bool) -> Callable[..., Any]:
         default=None,
         type=click.Choice(DEVICES),
         hidden=hidden,
-        help="Rank with torch, here or on a GPU; the verdicts are the same.  [default: numpy]",
+        help="Device of --engine torch, which this flag implies; the verdicts are the same.  [default: cpu]",
     )
 
 
 _OPTIONS = (
     click.option(
         "--engine",
-        default="local",
+        default=None,
         type=click.Choice(ENGINES),
-        help="Judge here or by the processes of a Ray cluster; the verdicts are the same.  [default: local]",
+        help="What computes the verdicts, which are the same: numpy, machine code (numba), torch, or the processes of"
+        " a Ray cluster.  [default: auto: numba where there are many runs, else numpy]",
     ),
     click.option(
         "--workers",
@@ -104,88 +92,62 @@ _OPTIONS = (
         "--cluster",
         default=None,
         metavar="HOST:PORT",
-        help="With --engine ray: a cluster that runs.  [default: one on this machine, for this command]",
+        help="With --engine ray: a running cluster.  [default: one on this machine, for this command]",
     ),
 )
 
 
-def judged(
-    problems: Sequence[ProblemMeasurements],
-    criterion: Criterion,
-    how: How = NUMPY,
-    *,
-    told: Callable[[int], object] = lambda count: None,
-) -> list[Verdicts]:
-    """The verdicts on every problem, in their order, the same whoever judges; `told` hears of each problem.
-
-    UserError where a package that is asked for is not installed; ReplayError where there is no GPU or no cluster.
-    """
-    if how.device:
-        needs("torch", f"--device {how.device}", "models")
-        from lapledger.replay.devices.batches import judge_on
-
-        return judge_on(problems, criterion, how.device)
-    if how.engine == "ray":
-        needs("ray", "--engine ray", "ray")
-        from lapledger.replay.devices.spread import judge_by
-
-        with connected(how):
-            return judge_by("ray", problems, criterion=criterion, workers=how.workers)
-    found = []
-    for m in problems:
-        found.append(judge(m, criterion, hold=False))
-        told(1)
-    return found
-
-
-def needs(module: str, flag: str, extra: str) -> None:
-    """Nothing; UserError where a flag asks for a package that is not installed, with the extra that brings it."""
+def _require(module: str, flag: str, extra: str) -> None:
+    """Raise UserError if a flag asks for a package that is not installed, and name the extra that brings it."""
     if find_spec(module) is None:
         raise UserError(f"{flag} needs the package {module}: pip install 'lapledger[{extra}]'")
 
 
 @contextmanager
-def connected(how: How) -> Iterator[None]:
-    """The cluster that is asked for: within a command it is connected once, and left when the command ends."""
+def connected(*, address: str | None = None, workers: int | None = None) -> Iterator[None]:
+    """A Ray cluster: the one at an address, else one that is started here.
+
+    Within a command it is connected once, and left when the command ends.
+    """
     context = click.get_current_context(silent=True)
     if context is None:
-        with _cluster(how):
+        with _cluster(address, workers):
             yield
         return
     if __name__ not in context.meta:
-        context.meta[__name__] = how
-        context.with_resource(_cluster(how))
+        context.meta[__name__] = True
+        context.with_resource(_cluster(address, workers))
     yield
 
 
 @contextmanager
-def _cluster(how: How) -> Iterator[None]:
+def _cluster(address: str | None, workers: int | None) -> Iterator[None]:
     from lapledger.replay.devices.spread import cluster
 
     with _environment({"RAY_USAGE_STATS_ENABLED": "0"}):
-        if how.cluster:
-            _reach(how.cluster)
-            with cluster(address=how.cluster):
+        if address:
+            _reach(address)
+            with cluster(address=address):
                 yield
             return
         say("starting the processes of a Ray cluster on this machine")
         folder = tempfile.mkdtemp(prefix="lap-ray-")
         try:
-            with _environment(private_settings()), cluster(workers=how.workers, folder=folder):
+            with _environment(private_settings()), cluster(workers=workers, folder=folder):
                 yield
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reach(address: str) -> None:
-    """UserError where nothing listens at HOST:PORT; ray itself would try again for many minutes."""
+    """Raise UserError if nothing listens at HOST:PORT; ray itself would try again for many minutes."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
     except (OSError, ValueError, OverflowError) as error:
-        words = getattr(error, "strerror", None) or "no answer" if isinstance(error, OSError) else "no such address"
+        reason = getattr(error, "strerror", None) or "no answer" if isinstance(error, OSError) else "no such address"
         raise UserError(
-            f"--cluster {address}: {words}; give HOST:PORT of its head, as `ray start --head` printed it"
+            f"--cluster {address}: {reason}; give HOST:PORT of its head, as `ray start --head` printed it"
         ) from None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.export_options import FILE, asked_of, question_options
+from lapledger.cli.export_options import FILE, question_options, request_of
 from lapledger.ledger.errors import LapError
 from lapledger.render.output import json_option, print_json, progress, say
 from lapledger.settings import read_settings
@@ -15,7 +15,7 @@ from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.consumers.exports.bundle_facts import LeftOut
-    from lapledger.consumers.exports.judged_export import Asked, Gathered
+    from lapledger.consumers.exports.judged_export import ExportRequest, JudgedExport
     from lapledger.ledger.questions.queries import Questions
 
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def bundle(path: Path, **flags: Any) -> None:
     """Write facts, fits, verdicts, criteria and the chain, with what verifies and replays them, as one file.
 
-    The bundle answers the criterion asked, every criterion that the ledger holds and the campaign's named replays.
+    The bundle answers the criterion asked for, every criterion that the ledger holds and the campaign's named replays.
     Python runs it, with pyarrow and numpy and without a ledger. Its digest and `lap verify --head` are what to write
     down elsewhere.
 
@@ -36,11 +36,11 @@ def bundle(path: Path, **flags: Any) -> None:
       python campaign.zip --tau 50 --json
     """
     from lapledger.consumers.exports.bundle import write_bundle
-    from lapledger.consumers.exports.judged_export import gather
+    from lapledger.consumers.exports.judged_export import judge_export
 
-    asked = asked_of(flags)
+    request = request_of(flags)
     with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
-        answer, (answers, left) = gather(questions, asked), _declared(questions, asked)
+        answer, (answers, left) = judge_export(questions, request), _declared(questions, request)
         with progress("bundling frames", 0) as bar:
 
             def told(done: int, total: int) -> None:
@@ -78,20 +78,22 @@ def check(path: Path, head: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(code)
 
 
-def _declared(questions: "Questions", asked: "Asked") -> "tuple[list[Gathered], list[LeftOut]]":
+def _declared(questions: "Questions", request: "ExportRequest") -> "tuple[list[JudgedExport], list[LeftOut]]":
     """The answers to every criterion in the ledger but the one asked; told which one cannot be answered, and why."""
     from lapledger.consumers.exports.bundle_facts import LeftOut
-    from lapledger.consumers.exports.judged_export import Asked, gather
+    from lapledger.consumers.exports.judged_export import ExportRequest, judge_export
     from lapledger.replay.criteria import Criterion
     from lapledger.replay.errors import ReplayError
 
-    seen, answers, left = {asked.criterion.hash}, [], []
+    seen, answers, left = {request.criterion.hash}, [], []
     for row in questions.rows("SELECT * FROM criterion ORDER BY name, criterion_hash"):
         try:
             criterion = Criterion.from_mapping(json.loads(row["canonical"]))
             if criterion.hash not in seen:
                 seen.add(criterion.hash)
-                answers.append(gather(questions, Asked(row["name"], criterion, asked.campaign, asked.source)))
+                answers.append(
+                    judge_export(questions, ExportRequest(row["name"], criterion, request.campaign, request.source))
+                )
         except (LapError, ReplayError) as why:
             say(f"criterion {row['name']} is left out: {why}")
             left.append(LeftOut(row["criterion_hash"], row["canonical"], str(why)))

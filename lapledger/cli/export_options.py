@@ -10,7 +10,7 @@ from lapledger.cli.criterion_options import criterion_options, read_criterion
 from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option
 
 if TYPE_CHECKING:
-    from lapledger.consumers.exports.judged_export import Asked
+    from lapledger.consumers.exports.judged_export import ExportRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,10 +34,10 @@ def question_options(function: F) -> F:
     return function
 
 
-def asked_of(flags: Mapping[str, Any]) -> "Asked":
+def request_of(flags: Mapping[str, Any]) -> "ExportRequest":
     """The question that the flags state; UserError for a criterion that is none."""
-    from lapledger.consumers.exports.judged_export import Asked
+    from lapledger.consumers.exports.judged_export import ExportRequest
 
     plain = ("word", "source", "campaign", "ledger", "at", "as_json")
     name, criterion = read_criterion(flags["word"], {key: value for key, value in flags.items() if key not in plain})
-    return Asked(name, criterion, flags["campaign"], flags["source"])
+    return ExportRequest(name, criterion, flags["campaign"], flags["source"])

@@ -11,11 +11,12 @@ import click
 import numpy as np
 
 from lapledger.cli.criterion_options import read_criterion
-from lapledger.cli.engine_options import NUMPY, How, engine_options
+from lapledger.cli.engine_options import engine_options
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.render.pictures import endings, out_option
 from lapledger.replay.criteria import Criterion
+from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.measurements import ProblemMeasurements
 from lapledger.replay.studies.warnings import HERE, Places, cautions, tau_warning
 from lapledger.settings import read_settings
@@ -23,7 +24,7 @@ from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
-    from lapledger.replay.calibration import Fit
+    from lapledger.replay.loading import MeasuredCampaign
 
 Command = Callable[..., Any]
 
@@ -38,7 +39,7 @@ class Study:
     at: str | None
     as_json: bool
     source: str | None = None
-    how: How = NUMPY
+    engine: Engine = AUTO
 
     @contextmanager
     def asking(self) -> "Iterator[Questions]":
@@ -46,9 +47,11 @@ class Study:
         with asking(read_settings(ledger=self.ledger).location, self.at) as questions:
             yield questions
 
-    def measured(self, questions: "Questions", criterion: Criterion) -> "Measured":
-        """The campaign as the criterion asks for it; UserError where its calibration is not stored."""
-        return measured(questions, self.campaign, criterion, self.source)
+    def measure(self, questions: "Questions", criterion: Criterion) -> "MeasuredCampaign":
+        """The campaign as the criterion reads it; UserError where its calibration is not stored."""
+        from lapledger.replay.loading import measure_campaign
+
+        return measure_campaign(questions, self.campaign, criterion, source=self.source)
 
 
 def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command], Command]:
@@ -62,16 +65,14 @@ def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command
 
     def decorate(function: Command) -> Command:
         @wraps(function)
-        def asked(*args: Any, outs: tuple[str, ...], **rest: Any) -> Any:
-            words = {name: rest.pop(name) for name in ("campaign", "ledger", "at", "as_json")}
-            source, how = rest.pop("source", None), rest.pop("how")
-            if not device:
-                how.refuse_device("a grid of replays is counted in machine code or by numpy")
-            return function(*args, study=Study(tuple(endings(outs)), **words, source=source, how=how), **rest)
+        def with_study(*args: Any, outs: tuple[str, ...], **rest: Any) -> Any:
+            flags = {name: rest.pop(name) for name in ("campaign", "ledger", "at", "as_json", "engine")}
+            study = Study(tuple(endings(outs)), **flags, source=rest.pop("source", None))
+            return function(*args, study=study, **rest)
 
         for option in reversed(options):
-            asked = option(asked)
-        return engine_options(asked, device=device)
+            with_study = option(with_study)
+        return engine_options(with_study, device=device)
 
     return decorate
 
@@ -94,34 +95,22 @@ def scale_options(alpha: tuple[str, str], beta: tuple[str, str]) -> Callable[[Co
     return decorate
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """One campaign at one cut, with the stored references that a calibration adds."""
+def title_of(measured: "MeasuredCampaign") -> str:
+    """The campaign and its size, as the title of a table or a picture."""
+    count = len(measured.measurements)
+    return f"campaign {measured.campaign}: {count} {'problem' if count == 1 else 'problems'}"
 
-    campaign: str
-    cut: str
-    problems: Sequence[ProblemMeasurements]
-    calibration: str  # its id; empty without one
-    fit: "Fit | None" = None  # the map of that calibration
 
-    @property
-    def models(self) -> list[str]:
-        """Who made the candidates, in alphabetical order."""
-        return sorted({m.models[row] for m in self.problems for row in m.candidate.nonzero()[0]})
-
-    @property
-    def title(self) -> str:
-        """The campaign and its size in words."""
-        count = len(self.problems)
-        return f"campaign {self.campaign}: {count} {'problem' if count == 1 else 'problems'}"
-
-    def warnings(
-        self, criteria: Mapping[str, Criterion], models: Collection[str] | None = None, places: Places = HERE
-    ) -> tuple[str, ...]:
-        """What to be wary of under some criteria at some places, in the programs of some models: see `cautions`."""
-        ignored = [tau_warning(criterion, places.taus) for criterion in criteria.values()]
-        said = cautions(of_models(self.problems, models), criteria, self.fit, places)
-        return tuple(dict.fromkeys((*(one for one in ignored if one), *said)))
+def study_warnings(
+    measured: "MeasuredCampaign",
+    criteria: Mapping[str, Criterion],
+    models: Collection[str] | None = None,
+    places: Places = HERE,
+) -> tuple[str, ...]:
+    """What to be wary of under some criteria at some places, in the programs of some models: see `cautions`."""
+    ignored = [tau_warning(criterion, places.taus) for criterion in criteria.values()]
+    warnings = cautions(of_models(measured.measurements, models), criteria, measured.fit, places)
+    return tuple(dict.fromkeys((*(warning for warning in ignored if warning), *warnings)))
 
 
 def of_models(problems: Sequence[ProblemMeasurements], models: Collection[str] | None) -> Sequence[ProblemMeasurements]:
@@ -130,18 +119,6 @@ def of_models(problems: Sequence[ProblemMeasurements], models: Collection[str] |
         return problems
     named = [np.array([by in models for by in m.models], dtype=np.bool_) for m in problems]
     return [replace(m, candidate=m.candidate & mine) for m, mine in zip(problems, named, strict=True)]
-
-
-def measured(questions: "Questions", campaign: str | None, criterion: Criterion, source: str | None = None) -> Measured:
-    """The measurements for a criterion, its pool calibrated where it asks so; UserError where that is not stored."""
-    from lapledger.consumers.derive.calibrator import find_calibration
-    from lapledger.replay.loading import load, prepared
-
-    snapshot = load(questions, campaign)
-    found = find_calibration(questions, snapshot.name, criterion, source=source)
-    problems = [prepared(snapshot, m, criterion, found) for m in snapshot.problems]
-    through = ("", None) if found is None else (found.calibration_id, found.fit)
-    return Measured(snapshot.name, snapshot.cut, problems, *through)
 
 
 def named_criteria(words: Sequence[str], default: Sequence[tuple[str, Criterion]]) -> dict[str, Criterion]:
@@ -158,20 +135,20 @@ def named_criteria(words: Sequence[str], default: Sequence[tuple[str, Criterion]
     return found
 
 
-def about(found: Measured, name: str, criterion: Criterion) -> dict[str, Any]:
+def about(measured: "MeasuredCampaign", name: str, criterion: Criterion) -> dict[str, Any]:
     """What JSON says first of a study of one criterion."""
     return {
-        "cut": found.cut,
-        "campaign": found.campaign,
+        "cut": measured.cut,
+        "campaign": measured.campaign,
         "criterion": name,
         "hash": criterion.hash,
-        "calibration": found.calibration or None,
+        "calibration": measured.calibration_id,
     }
 
 
-def small_print(found: Measured, criteria: Sequence[tuple[str, Criterion]], more: str = "") -> str:
+def small_print(measured: "MeasuredCampaign", criteria: Sequence[tuple[str, Criterion]], more: str = "") -> str:
     """The words below a picture: cut, then the hash of every criterion."""
     hashes = ", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria)
-    calibrated = f", calibration {found.calibration[:12]}" if found.calibration else ""
-    word = "criterion" if len(criteria) == 1 else "criteria"
-    return f"cut {found.cut}{calibrated}{'; ' if more else ''}{more}\n{word} {hashes}"
+    calibrated = f", calibration {measured.calibration_id[:12]}" if measured.calibration_id else ""
+    noun = "criterion" if len(criteria) == 1 else "criteria"
+    return f"cut {measured.cut}{calibrated}{'; ' if more else ''}{more}\n{noun} {hashes}"

@@ -12,11 +12,11 @@ from lapledger.render.speed_tables import show_speeds
 from lapledger.replay.estimates import Interval
 from lapledger.replay.estimates.multiple import METHODS
 from lapledger.workflows.compare import Asked, Comparison, DifferenceRow, PassRow
-from lapledger.workflows.comparison_arms import Sides
+from lapledger.workflows.comparison_arms import Arms
 
 PASSES = (
     "tau",
-    "side",
+    "arm",
     "runs",
     "problems",
     "samples",
@@ -48,34 +48,34 @@ NAMED = 8
 """Problems that are named in a line; JSON names all."""
 
 
-def as_json(sides: Sides, asked: Asked, found: Comparison, followed: str) -> dict[str, Any]:
+def as_json(arms: Arms, asked: Asked, found: Comparison, followed: str) -> dict[str, Any]:
     """All that the tables show and more, as plain data; shares in [0, 1]."""
-    criterion = sides.a.judged.criterion
+    criterion = arms.a.judged.criterion
     return {
-        "cut": sides.a.judged.snapshot.cut,
-        "a": {"word": sides.a.word, "runs": sides.a.runs, "campaign": sides.a.campaign},
-        "b": {"word": sides.b.word, "runs": sides.b.runs, "campaign": sides.b.campaign},
+        "cut": arms.a.judged.cut,
+        "a": {"pattern": arms.a.pattern, "runs": arms.a.runs, "campaign": arms.a.campaign},
+        "b": {"pattern": arms.b.pattern, "runs": arms.b.runs, "campaign": arms.b.campaign},
         "criterion": {"hash": criterion.hash, "canonical": criterion.canonical().decode()},
-        "calibration": None if sides.calibration is None else sides.calibration.calibration_id,
-        "through": sides.through,
+        "calibration": None if arms.calibration is None else arms.calibration.calibration_id,
+        "through": arms.through,
         "tiers": followed,
         **asdict(asked),
         **asdict(found),
     }
 
 
-def show(sides: Sides, asked: Asked, found: Comparison, followed: str) -> None:
+def show(arms: Arms, asked: Asked, found: Comparison, followed: str) -> None:
     """Prints every table, then what was left out, and the warnings on stderr."""
-    cut = sides.a.judged.snapshot.cut
-    where = sides.a.campaign if sides.one_campaign else f"{sides.a.campaign} and {sides.b.campaign}"
-    title = f"A = {sides.a.word}, B = {sides.b.word}: campaign {where}"
+    cut = arms.a.judged.cut
+    where = arms.a.campaign if arms.one_campaign else f"{arms.a.campaign} and {arms.b.campaign}"
+    title = f"A = {arms.a.pattern}, B = {arms.b.pattern}: campaign {where}"
     print_table([c.format(k=asked.k) for c in PASSES], [_pass(row) for row in found.passes], title=title)
     columns = [c.format(method=METHODS[asked.adjust]) for c in DIFFERENCES]
     print_table(columns, [_difference(row) for row in found.differences], title=f"A - B in pairs; {followed}")
     show_speeds(found)
-    click.echo(f"criterion {sides.a.judged.criterion.hash[:12]}, seed {asked.seed}, {asked.resamples} resamples")
-    if sides.through:
-        click.echo(sides.through)
+    click.echo(f"criterion {arms.a.judged.criterion.hash[:12]}, seed {asked.seed}, {asked.resamples} resamples")
+    if arms.through:
+        click.echo(arms.through)
     click.echo(f"cut {cut}")
     for line in _named(found):
         say(line)
@@ -86,7 +86,7 @@ def _pass(row: PassRow) -> tuple[object, ...]:
     one = row.estimate
     return (
         row.tau,
-        row.side,
+        row.arm,
         len(one.runs),
         one.problems,
         one.samples,
@@ -125,11 +125,11 @@ def _named(found: Comparison) -> list[str]:
     lines = []
     gone = sorted({problem for row in found.differences for problem in row.found.left_out})
     if gone:
-        lines.append(f"left out, as one side lacks them or the filter keeps no test: {_some(gone)}")
+        lines.append(f"left out, as one arm lacks them or the filter keeps no test: {_some(gone)}")
     lines += [f"ties by the {one.reading}: {_some(one.ties)}" for one in found.wins if one.ties]
     lines += [f"undecided by the {one.reading}: {_some(one.undecided)}" for one in found.wins if one.undecided]
     if found.wins and found.wins[0].left_out:
-        lines.append(f"no win or loss, as one side has no correct sample: {_some(found.wins[0].left_out)}")
+        lines.append(f"no win or loss, as one arm has no correct sample: {_some(found.wins[0].left_out)}")
     return lines
 
 

@@ -9,11 +9,12 @@ from lapledger.render.amounts import amount, span
 from lapledger.render.output import plain
 from lapledger.render.replay_table import word
 from lapledger.replay.explanations.decisive_runs import Neighbour, Timing
-from lapledger.replay.explanations.flips import Change, Judgement
+from lapledger.replay.explanations.flips import Change
+from lapledger.replay.loading import JudgedCampaign
 
 
-def show_change(change: Change, before: Judgement, after: Judgement) -> None:
-    """Prints one flip: its reasons on both sides and the run that turned it."""
+def show_change(change: Change, before: JudgedCampaign, after: JudgedCampaign) -> None:
+    """Prints one flip: its reasons in both arms and the run that turned it."""
     click.echo(f"{plain(change.program)}  ({plain(change.model)})  {change.kind}")
     click.echo(f"  before  {plain(change.reason_before)}")
     click.echo(f"  after   {plain(change.reason_after)}")

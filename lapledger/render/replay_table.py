@@ -1,4 +1,4 @@
-"""What a command says of answers: the tables and the JSON of `lap replay`.
+"""What a command shows of judged campaigns: the tables and the JSON of `lap replay`.
 
 A sampling interval, a bound that undecided verdicts leave, and what was never run stand in columns of their own.
 """
@@ -17,9 +17,9 @@ from lapledger.render.output import print_table, tell
 from lapledger.replay.estimates import Estimate
 from lapledger.replay.explanations.flips import Change, tally
 from lapledger.replay.judging.gates import Status, Verdicts, share_within
-from lapledger.replay.loading import Snapshot
+from lapledger.replay.loading import JudgedCampaign
 from lapledger.replay.studies.warnings import killed_before
-from lapledger.workflows.judge import Answer, kept, missing, undecided, within
+from lapledger.workflows.judge import kept, missing, undecided, within
 
 COLUMNS = (
     "criterion",
@@ -36,25 +36,25 @@ COLUMNS = (
 )
 
 
-def show(answers: Sequence[Answer], snapshot: Snapshot) -> None:
+def show(campaigns: Sequence[JudgedCampaign]) -> None:
     """Prints the estimates, what each criterion stands on, and what it left open."""
-    lacking = [missing(answer.measured) for answer in answers]
+    lacking = [missing(judged.measurements) for judged in campaigns]
     rows = [
-        _row(answer, one, cells) for answer, cells in zip(answers, lacking, strict=True) for one in answer.estimates
+        _row(judged, one, cells) for judged, cells in zip(campaigns, lacking, strict=True) for one in judged.estimates
     ]
-    columns = [name.format(k=answers[0].estimates[0].k) for name in COLUMNS]
-    print_table(columns, rows, title=f"campaign {snapshot.name}", cut=snapshot.cut)
-    for answer in answers:
-        click.echo(f"{answer.name}: criterion {answer.criterion.hash[:12]}{_stands_on(answer)}")
-    _show_within(answers)
-    _show_undecided(answers)
-    tell(dict.fromkeys(warning for answer in answers for warning in answer.warnings))
+    columns = [name.format(k=campaigns[0].k) for name in COLUMNS]
+    print_table(columns, rows, title=f"campaign {campaigns[0].campaign}", cut=campaigns[0].cut)
+    for judged in campaigns:
+        click.echo(f"{judged.name}: criterion {judged.criterion.hash[:12]}{_stands_on(judged)}")
+    _show_within(campaigns)
+    _show_undecided(campaigns)
+    tell(dict.fromkeys(warning for judged in campaigns for warning in judged.warnings))
 
 
-def _row(answer: Answer, one: Estimate, lacking: int) -> tuple[object, ...]:
+def _row(judged: JudgedCampaign, one: Estimate, lacking: int) -> tuple[object, ...]:
     sizes = sorted({one.references_min, one.references_max})
     return (
-        answer.name,
+        judged.name,
         one.model,
         one.problems,
         one.left_out,
@@ -68,26 +68,26 @@ def _row(answer: Answer, one: Estimate, lacking: int) -> tuple[object, ...]:
     )
 
 
-def _stands_on(answer: Answer) -> str:
+def _stands_on(judged: JudgedCampaign) -> str:
     """What a filter keeps and where the pool comes from, in words."""
     words = ""
-    if answer.criterion.filters:
-        found = kept(answer)
+    if judged.criterion.filters:
+        found = kept(judged)
         doubt = f", {found.undecided} undecided" if found.undecided else ""
         words += f"; keeps {found.kept} of {found.tests} optimization tests{doubt}"
         words += f"; {len(found.left_out)} of {found.problems} problems left out"
         words += f": {', '.join(found.left_out[:5])}{' ...' if len(found.left_out) > 5 else ''}" * bool(found.left_out)
-    if answer.calibration:
-        stored = answer.calibration.stored.name
-        words += f"; references of {stored} through calibration {answer.calibration.calibration_id[:12]}"
+    if judged.calibration:
+        stored = judged.calibration.stored.name
+        words += f"; references of {stored} through calibration {judged.calibration.calibration_id[:12]}"
     return words
 
 
-def _show_within(answers: Sequence[Answer]) -> None:
+def _show_within(campaigns: Sequence[JudgedCampaign]) -> None:
     rows = [
-        (answer.name, one.model, one.tests, *(f"{100 * n / one.tests:.1f}" for n in (one.least, one.most)))
-        for answer in answers
-        for one in within(answer)
+        (judged.name, one.model, one.tests, *(f"{100 * n / one.tests:.1f}" for n in (one.least, one.most)))
+        for judged in campaigns
+        for one in within(judged)
         if one.tests
     ]
     if rows:
@@ -95,8 +95,8 @@ def _show_within(answers: Sequence[Answer]) -> None:
         print_table(columns, rows, title="share of tests with a percentile of at most tau")
 
 
-def _show_undecided(answers: Sequence[Answer]) -> None:
-    rows = [(answer.name, model, kind, count) for answer in answers for model, kind, count in undecided(answer)]
+def _show_undecided(campaigns: Sequence[JudgedCampaign]) -> None:
+    rows = [(judged.name, model, kind, count) for judged in campaigns for model, kind, count in undecided(judged)]
     if rows:
         print_table(("criterion", "model", "undecided because", "programs"), rows)
 
@@ -114,13 +114,13 @@ def word(status: Status) -> str:
     return status.name.lower()
 
 
-def as_json(answers: Sequence[Answer], snapshot: Snapshot, flipped: Sequence[tuple[str, str, list[Change]]]) -> Any:
+def as_json(campaigns: Sequence[JudgedCampaign], flipped: Sequence[tuple[str, str, list[Change]]]) -> Any:
     """Everything that `lap replay` prints, and every verdict."""
     return {
-        "cut": snapshot.cut,
-        "campaign": snapshot.name,
-        "problems": [m.problem for m in snapshot.problems],
-        "criteria": [_criterion(answer) for answer in answers],
+        "cut": campaigns[0].cut,
+        "campaign": campaigns[0].campaign,
+        "problems": [m.problem for m in campaigns[0].measurements],
+        "criteria": [_criterion(judged) for judged in campaigns],
         "flips": [_flips(*found) for found in flipped],
     }
 
@@ -138,28 +138,28 @@ def tally_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
     return [{"model": model, "kind": kind, "count": count} for model, kind, count in tally(changes)]
 
 
-def _criterion(answer: Answer) -> dict[str, Any]:
-    runs, programs = killed_before(answer.measured, answer.criterion)
-    calibration = answer.calibration
+def _criterion(judged: JudgedCampaign) -> dict[str, Any]:
+    runs, programs = killed_before(judged.measurements, judged.criterion)
+    calibration = judged.calibration
     return {
-        "name": answer.name,
-        "hash": answer.criterion.hash,
-        "canonical": answer.criterion.canonical().decode(),
-        "unit": unit_of(answer.criterion.clock),
+        "name": judged.name,
+        "hash": judged.criterion.hash,
+        "canonical": judged.criterion.canonical().decode(),
+        "unit": unit_of(judged.criterion.clock),
         "calibration": calibration and {"id": calibration.calibration_id, "from": calibration.stored.name},
-        "missing": missing(answer.measured),
-        "filter": asdict(kept(answer)) if answer.criterion.filters else None,
+        "missing": missing(judged.measurements),
+        "filter": asdict(kept(judged)) if judged.criterion.filters else None,
         "beyond": {"runs": runs, "programs": programs},
-        "within": [asdict(one) for one in within(answer)],
-        "undecided": [{"model": model, "reason": kind, "programs": count} for model, kind, count in undecided(answer)],
-        "warnings": list(answer.warnings),
-        "estimates": answer.rows,
-        "verdicts": [verdict for v in answer.verdicts for verdict in _verdicts(v, answer)],
+        "within": [asdict(one) for one in within(judged)],
+        "undecided": [{"model": model, "reason": kind, "programs": count} for model, kind, count in undecided(judged)],
+        "warnings": list(judged.warnings),
+        "estimates": judged.estimate_rows,
+        "verdicts": [verdict for v in judged.verdicts for verdict in _verdicts(v, judged)],
     }
 
 
-def _verdicts(v: Verdicts, answer: Answer) -> list[dict[str, Any]]:
-    shares = share_within(v, answer.criterion) if answer.criterion.reading == "score" else None
+def _verdicts(v: Verdicts, judged: JudgedCampaign) -> list[dict[str, Any]]:
+    shares = share_within(v, judged.criterion) if judged.criterion.reading == "score" else None
     return [
         {
             "program": v.programs[row],

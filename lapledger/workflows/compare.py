@@ -39,7 +39,7 @@ from lapledger.replay.estimates import (
 )
 from lapledger.replay.studies.curves import ALL
 from lapledger.replay.studies.warnings import Places, cautions
-from lapledger.workflows.comparison_arms import Side, Sides
+from lapledger.workflows.comparison_arms import Arm, Arms
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -63,10 +63,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class PassRow:
-    """pass@k of one side at one tau."""
+    """pass@k of one arm at one tau."""
 
     tau: str
-    side: str
+    arm: str
     estimate: PassEstimate
 
 
@@ -91,49 +91,49 @@ class BestRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that is said of two sides."""
+    """Everything that is said of two arms."""
 
     passes: tuple[PassRow, ...]
     differences: tuple[DifferenceRow, ...]
-    wins: tuple[WinRate, ...]  # none where the sides are of two campaigns
+    wins: tuple[WinRate, ...]  # none where the arms are of two campaigns
     best: tuple[BestRow, ...]
     slower: Mapping[str, SlowShare]  # by training run
     same: tuple[SameCode, ...]
     warnings: tuple[str, ...]
 
 
-def compare(sides: Sides, asked: Asked, tiers: Mapping[str, str], same: Sequence[SameCode]) -> Comparison:
-    """Every estimate of two sides; `tiers` gives each problem's, and `same` are the A/A figures to hold it against."""
+def compare(arms: Arms, asked: Asked, tiers: Mapping[str, str], same: Sequence[SameCode]) -> Comparison:
+    """Every estimate of two arms; `tiers` gives each problem's, and `same` are the A/A figures to hold it against."""
     passes: list[PassRow] = []
     differences: list[DifferenceRow] = []
     with progress("estimating", len(asked.taus)) as bar:
         for tau in asked.taus:
-            counts = [_counts(side, tau) for side in (sides.a, sides.b)]
-            passes += [_pass(side, tau, own, asked) for side, own in zip((sides.a, sides.b), counts, strict=True)]
+            counts = [_counts(arm, tau) for arm in (arms.a, arms.b)]
+            passes += [_pass(arm, tau, own, asked) for arm, own in zip((arms.a, arms.b), counts, strict=True)]
             differences += _differences(counts, tau, tiers, asked)
             bar.advance(bar.task_ids[0])
-    runs = dict.fromkeys((run, side) for side in (sides.a, sides.b) for run in side.runs)
+    runs = dict.fromkeys((run, arm) for arm in (arms.a, arms.b) for run in arm.runs)
     return Comparison(
         passes=tuple(passes),
         differences=_with_adjusted(differences, asked.adjust),
-        wins=_wins(sides, asked) if sides.one_campaign else (),
-        best=tuple(row for run, side in runs for row in _best(side, run)),
-        slower={run: _slower(side, run) for run, side in runs},
+        wins=_wins(arms, asked) if arms.one_campaign else (),
+        best=tuple(row for run, arm in runs for row in _best(arm, run)),
+        slower={run: _slower(arm, run) for run, arm in runs},
         same=tuple(same),
-        warnings=_warnings(sides, asked, len(differences)),
+        warnings=_warnings(arms, asked, len(differences)),
     )
 
 
-def same_code(questions: "Questions", sides: Sides, again: str | None) -> list[SameCode]:
-    """A/A figures: between the campaigns of the sides, a campaign that ran the same programs, and repetition halves."""
+def same_code(questions: "Questions", arms: Arms, again: str | None) -> list[SameCode]:
+    """A/A figures: between the campaigns of the arms, a campaign that ran the same programs, and repetition halves."""
     from lapledger.replay.loading import load
 
-    one = sides.a.judged
+    one = arms.a.judged
     found = [between_halves(one.snapshot.problems, one.criterion)]
-    if not sides.one_campaign:
-        found.append(between_campaigns(one.snapshot.problems, sides.b.judged.snapshot.problems, one.criterion))
+    if not arms.one_campaign:
+        found.append(between_campaigns(one.snapshot.problems, arms.b.judged.snapshot.problems, one.criterion))
     else:
-        other = again or _other_campaign(questions, sides.a.campaign)
+        other = again or _other_campaign(questions, arms.a.campaign)
         if other:
             found.append(between_campaigns(one.snapshot.problems, load(questions, other).problems, one.criterion))
     return [figure for figure in found if figure is not None]
@@ -147,13 +147,13 @@ def _other_campaign(questions: "Questions", name: str) -> str | None:
     return shared[0][1] if shared else None
 
 
-def _pass(side: Side, tau: str, counts: Sequence[Counts], asked: Asked) -> PassRow:
-    return PassRow(tau, side.word, pass_estimate(counts, asked.k, asked.rng, resamples=asked.resamples))
+def _pass(arm: Arm, tau: str, counts: Sequence[Counts], asked: Asked) -> PassRow:
+    return PassRow(tau, arm.pattern, pass_estimate(counts, asked.k, asked.rng, resamples=asked.resamples))
 
 
-def _counts(side: Side, tau: str) -> list[Counts]:
-    verdicts = side.judged.at(tau)
-    return [count(verdicts, side.judged.measured, run) for run in side.runs]
+def _counts(arm: Arm, tau: str) -> list[Counts]:
+    judged = arm.judged.at(tau)
+    return [count(judged.verdicts, judged.measurements, run) for run in arm.runs]
 
 
 def _differences(
@@ -163,7 +163,7 @@ def _differences(
     parts: dict[str, set[str] | None] = {ALL: None, **{name: set(own) for name, own in members(tiers).items()}}
     rows = []
     for tier, problems in parts.items():
-        a, b = ([_on(one, problems) for one in side] for side in counts)
+        a, b = ([_on(one, problems) for one in arm] for arm in counts)
         found = difference(a, b, asked.k, asked.rng, resamples=asked.resamples)
         rows.append(DifferenceRow(tau, tier, found, None))
     return rows
@@ -189,44 +189,44 @@ def _with_adjusted(rows: Sequence[DifferenceRow], method: str) -> tuple[Differen
     return tuple(replace(row, adjusted_p=p) for row, p in zip(rows, found, strict=True))
 
 
-def _wins(sides: Sides, asked: Asked) -> tuple[WinRate, ...]:
-    judged = sides.a.judged
+def _wins(arms: Arms, asked: Asked) -> tuple[WinRate, ...]:
+    judged = arms.a.judged
     a, b = (
-        [speeds(judged.verdicts, judged.measured, judged.criterion, [run]) for run in side.runs]
-        for side in (sides.a, sides.b)
+        [speeds(judged.verdicts, judged.measurements, judged.criterion, [run]) for run in arm.runs]
+        for arm in (arms.a, arms.b)
     )
     return tuple(win_rate(a, b, reading, asked.rng) for reading in READINGS)
 
 
-def _best(side: Side, run: str) -> list[BestRow]:
-    judged = side.judged
-    quality = best_curve(*efficiencies(judged.verdicts, judged.measured, run))
-    speed = {one.n: one for one in best_curve(*speed_ups(judged.verdicts, judged.measured, judged.criterion, run))}
+def _best(arm: Arm, run: str) -> list[BestRow]:
+    judged = arm.judged
+    quality = best_curve(*efficiencies(judged.verdicts, judged.measurements, run))
+    speed = {one.n: one for one in best_curve(*speed_ups(judged.verdicts, judged.measurements, judged.criterion, run))}
     return [BestRow(run, one, speed.get(one.n)) for one in quality]
 
 
-def _slower(side: Side, run: str) -> SlowShare:
-    return slower_than_all(side.judged.verdicts, side.judged.measured, side.judged.criterion, run)
+def _slower(arm: Arm, run: str) -> SlowShare:
+    return slower_than_all(arm.judged.verdicts, arm.judged.measurements, arm.judged.criterion, run)
 
 
-def _pool_sizes(side: Side) -> list[int]:
-    """How many references ranked each program of a side."""
+def _pool_sizes(arm: Arm) -> list[int]:
+    """How many references ranked each program of an arm."""
     return [
         int(v.pool_size[row])
-        for v, m in zip(side.judged.verdicts, side.judged.measured, strict=True)
-        for row in np.flatnonzero(m.candidate & np.isin(np.array(m.models), side.runs))
+        for v, m in zip(arm.judged.verdicts, arm.judged.measurements, strict=True)
+        for row in np.flatnonzero(m.candidate & np.isin(np.array(m.models), arm.runs))
     ]
 
 
-def _warnings(sides: Sides, asked: Asked, comparisons: int) -> tuple[str, ...]:
+def _warnings(arms: Arms, asked: Asked, comparisons: int) -> tuple[str, ...]:
     found = [many_comparisons(comparisons, asked.adjust)]
-    for side in (sides.a, sides.b):
-        judged = side.judged
-        sizes = _pool_sizes(side)
+    for arm in (arms.a, arms.b):
+        judged = arm.judged
+        sizes = _pool_sizes(arm)
         found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
-        fit = None if sides.calibration is None else sides.calibration.fit
-        own = of_models(judged.measured, side.runs)
-        found += cautions(own, {side.word: judged.criterion}, fit, Places(asked.taus))
-    if not sides.one_campaign:
+        fit = None if arms.calibration is None else arms.calibration.fit
+        own = of_models(judged.measurements, arm.runs)
+        found += cautions(own, {arm.pattern: judged.criterion}, fit, Places(asked.taus))
+    if not arms.one_campaign:
         found.append("win rates are left out: durations of programs are never mapped from one campaign into another")
     return tuple(dict.fromkeys(one for one in found if one))

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: which training runs a word names, and how each side's campaign was judged.
+"""The two arms of a comparison: which training runs a pattern names, and the judged campaign of each arm.
 
 Programs of two campaigns meet only here, and only through a stored calibration that is named.
 """
@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lapledger.cli.engine_options import NUMPY, How, judged
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import progress
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.judging.context import Weighed, combine, weigh_all
-from lapledger.replay.judging.gates import Verdicts, decide
-from lapledger.replay.loading import Calibration, Snapshot, load, prepared
-from lapledger.replay.measurements import ProblemMeasurements
+from lapledger.replay.engines import AUTO, Engine
+from lapledger.replay.loading import (
+    Calibration,
+    JudgedCampaign,
+    Snapshot,
+    find_calibration,
+    judge_snapshot,
+    load,
+)
 from lapledger.replay.studies.models import find_runs
 
 if TYPE_CHECKING:
@@ -25,155 +29,128 @@ DECLARED = ("model", "data", "environment", "reward")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """One campaign judged under a criterion. Weighed once here, another tau costs almost nothing."""
+class Arm:
+    """The training runs that a pattern named, in their campaign."""
 
-    snapshot: Snapshot
-    criterion: Criterion
-    measured: Sequence[ProblemMeasurements]
-    weighed: Sequence[Weighed]  # none where a device or a cluster judges: it is asked at every tau
-    verdicts: Sequence[Verdicts]
-    how: How = NUMPY
-
-    def at(self, tau: str) -> list[Verdicts]:
-        """The verdicts at another tau."""
-        other = replace(self.criterion, tau=tau)
-        if self.how != NUMPY:
-            return judged(self.measured, other, self.how)
-        return [
-            replace(v, status=combine(w.c, w.gate(other)), criterion=other.hash)
-            for v, w in zip(self.verdicts, self.weighed, strict=True)
-        ]
-
-    @property
-    def models(self) -> list[str]:
-        """Who made the candidates, in alphabetical order."""
-        return sorted({m.models[row] for m in self.measured for row in m.candidate.nonzero()[0]})
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
-    """The training runs that a word named, in their campaign."""
-
-    word: str
+    pattern: str
     runs: tuple[str, ...]
-    judged: Judged
+    judged: JudgedCampaign
 
     @property
     def campaign(self) -> str:
         """The campaign's id."""
-        return self.judged.snapshot.name
+        return self.judged.campaign
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sides:
-    """Both sides, and the calibration through which their campaigns meet; None within one campaign."""
+class Arms:
+    """Both arms, and the calibration through which their campaigns are compared; None without one."""
 
-    a: Side
-    b: Side
+    a: Arm
+    b: Arm
     calibration: Calibration | None
-    through: str  # in words
+    through: str  # the calibration as text; empty without one
 
     @property
     def one_campaign(self) -> bool:
-        """Whether durations of the two sides may be compared as they are."""
+        """Whether durations of the two arms may be compared as they are."""
         return self.a.campaign == self.b.campaign
 
 
-def find_sides(
+def find_arms(
     questions: "Questions",
-    words: tuple[str, str],
+    patterns: tuple[str, str],
     campaigns: tuple[str | None, str | None],
     criterion: Criterion,
     *,
     source: str | None = None,
-    how: How = NUMPY,
-) -> Sides:
-    """Both sides judged. Within one campaign by one pool; of two campaigns each in its own, where a calibration allows.
+    engine: Engine = AUTO,
+) -> Arms:
+    """Both arms judged: of one campaign by one pool, of two campaigns each in its own, where a calibration allows it.
 
-    UserError where a word names nobody, or where two campaigns have no usable calibration from one into the other.
+    UserError where a pattern names nobody, or where two campaigns have no usable calibration from one into the other.
     """
-    from lapledger.consumers.derive.calibrator import find_calibration
-
     first = load(questions, campaigns[0])
     if campaigns[1] in (None, first.name):
         calibration = find_calibration(questions, first.name, criterion, source=source)
-        one = _judge(first, (criterion, calibration), how)
-        sides = [Side(word, runs_of(questions, one.models, word), one) for word in words]
-        return Sides(sides[0], sides[1], calibration, _told(calibration, "stored references joined the pool"))
+        judged = _judge(first, criterion, calibration, engine)
+        a, b = (Arm(pattern, runs_of(questions, judged.models, pattern), judged) for pattern in patterns)
+        return Arms(a, b, calibration, _through(calibration, "stored references joined the pool"))
     second = load(questions, campaigns[1])
-    into, calibration = _meeting(questions, (first.name, second.name), criterion)
-    mapped, plain = (criterion, calibration), (replace(criterion, calibration="none"), None)
-    both = [_judge(one, mapped if one.name == into else plain, how) for one in (first, second)]
-    sides = [Side(word, runs_of(questions, one.models, word), one) for word, one in zip(words, both, strict=True)]
-    return Sides(sides[0], sides[1], calibration, _told(calibration, "two campaigns meet"))
+    target, calibration = _calibration_between(questions, (first.name, second.name), criterion)
+    plain = replace(criterion, calibration="none")
+    both = [
+        _judge(one, criterion, calibration, engine) if one.name == target else _judge(one, plain, None, engine)
+        for one in (first, second)
+    ]
+    a, b = (
+        Arm(pattern, runs_of(questions, judged.models, pattern), judged)
+        for pattern, judged in zip(patterns, both, strict=True)
+    )
+    return Arms(a, b, calibration, _through(calibration, "two campaigns meet"))
 
 
-def _meeting(questions: "Questions", names: tuple[str, str], criterion: Criterion) -> tuple[str, Calibration]:
+def _calibration_between(
+    questions: "Questions", names: tuple[str, str], criterion: Criterion
+) -> tuple[str, Calibration]:
     """(the campaign that is mapped into, the calibration) of two campaigns; either direction will do."""
-    from lapledger.consumers.derive.calibrator import find_calibration
-
-    one, other = names
-    said = f"programs of campaigns {one} and {other} meet only through a named calibration"
+    a, b = names
+    rule = f"programs of campaigns {a} and {b} meet only through a named calibration"
     if criterion.calibration == "none":
-        raise UserError(
-            f"{said}: fit one with `lap calibrate --from {other} --to {one}`, then add --calibration affine"
-        )
+        raise UserError(f"{rule}: fit one with `lap calibrate --from {b} --to {a}`, then add --calibration affine")
     reasons = []
-    for target, source in ((one, other), (other, one)):
+    for target, source in ((a, b), (b, a)):
         try:
-            found = find_calibration(questions, target, criterion, source=source)
+            calibration = find_calibration(questions, target, criterion, source=source)
         except UserError as error:
             reasons.append(str(error))
             continue
-        if found is not None:
-            return target, found
-    raise UserError(f"{said}, and none is usable: {reasons[0]}")
+        if calibration is not None:
+            return target, calibration
+    raise UserError(f"{rule}, and none is usable: {reasons[0]}")
 
 
-def _told(calibration: Calibration | None, what: str) -> str:
+def _through(calibration: Calibration | None, what: str) -> str:
     if calibration is None:
         return ""
     fit = calibration.fit
     return f"{what} through calibration {calibration.calibration_id[:12]} ({fit.kind}) from {calibration.stored.name}"
 
 
-def _judge(snapshot: Snapshot, asked: tuple[Criterion, Calibration | None], how: How) -> Judged:
-    criterion, calibration = asked
-    measured = [prepared(snapshot, m, criterion, calibration) for m in snapshot.problems]
-    if how != NUMPY:
-        return Judged(snapshot, criterion, measured, (), judged(measured, criterion, how), how)
-    weighed, verdicts = [], []
-    with progress(f"judging {snapshot.name}", len(measured)) as bar:
-        for m in measured:
-            weighed.append(weigh_all(m, criterion))
-            verdicts.append(decide(m, criterion, weighed[-1]))
-            bar.advance(bar.task_ids[0])
-    return Judged(snapshot, criterion, measured, weighed, verdicts)
+def _judge(snapshot: Snapshot, criterion: Criterion, calibration: Calibration | None, engine: Engine) -> JudgedCampaign:
+    with progress(f"judging {snapshot.name}", len(snapshot.problems)) as bar:
+        return judge_snapshot(
+            snapshot,
+            criterion,
+            calibration,
+            engine=engine,
+            on_progress=lambda count: bar.advance(bar.task_ids[0], count),
+            keep=True,
+        )
 
 
-def runs_of(questions: "Questions", models: Sequence[str], word: str) -> tuple[str, ...]:
-    """The models that a word names: a model, `rlvr-*` or `rlvr-{seed}`, or declared runs such as `reward=collapsed`.
+def runs_of(questions: "Questions", models: Sequence[str], pattern: str) -> tuple[str, ...]:
+    """The models that a pattern names: a model, `rlvr-*` or `rlvr-{seed}`, or declared runs such as `reward=collapsed`.
 
     Of a declared run the model called like it counts, or its last checkpoint, `RUN-STEP`. UserError or ReplayError
     where there is none.
     """
-    if word in models:
-        return (word,)
-    name, _, value = word.partition("=")
+    if pattern in models:
+        return (pattern,)
+    name, _, value = pattern.partition("=")
     if not value or name not in DECLARED:
-        return _models(models, word)
-    found: list[str] = []
+        return _models(models, pattern)
+    runs: list[str] = []
     for training in _declared(questions, name, value):
         if training in models:
-            found.append(training)
+            runs.append(training)
         elif any(model.startswith(training) for model in models):
-            found += _models(models, f"{training}*{{step}}")
-    if not found:
+            runs += _models(models, f"{training}*{{step}}")
+    if not runs:
         raise UserError(
-            f"no program here is of a training run declared with {word}; the models are {', '.join(models)}"
+            f"no program here is of a training run declared with {pattern}; the models are {', '.join(models)}"
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(runs))
 
 
 def _models(models: Sequence[str], pattern: str) -> tuple[str, ...]:

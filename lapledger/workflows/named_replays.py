@@ -13,8 +13,7 @@ from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.location import Location
 from lapledger.render.output import print_json, print_table, say
 from lapledger.render.terminal import TERMINAL
-from lapledger.replay.loading import Snapshot
-from lapledger.workflows.judge import Answer
+from lapledger.replay.loading import JudgedCampaign
 from lapledger.workflows.session import asking, release, writing
 
 if TYPE_CHECKING:
@@ -73,39 +72,29 @@ class Naming:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """A named question with its answer, and what would be stored of it."""
+class Preview:
+    """A judged campaign under a name, and what would be stored of it."""
 
     naming: Naming
-    snapshot: Snapshot
-    answer: Answer
+    judged: JudgedCampaign
     draft: "Draft"
 
 
-def preview(questions: Questions, snapshot: Snapshot, answer: Answer, naming: Naming) -> "Draft":
-    """What would be stored. Earlier replays are looked up at everything admitted, whatever cut the answer is at.
+def preview(questions: Questions, judged: JudgedCampaign, naming: Naming) -> Preview:
+    """What would be stored. Earlier replays are looked up at everything admitted, whatever cut was judged.
 
-    UserError when the name is taken, the question is stored already, or `against` names none of the same campaign.
+    UserError when the name is taken, the same replay is stored already, or `against` names none of the same campaign.
     """
-    from lapledger.consumers.derive.named_replay_writer import Answered, Label, check_free, draft
+    from lapledger.consumers.derive.named_replay_writer import Label, check_free, draft
 
-    answered = Answered(
-        snapshot=snapshot,
-        criterion=answer.criterion,
-        calibration=answer.calibration,
-        k=answer.estimates[0].k,
-        verdicts=answer.verdicts,
-        estimates=answer.rows,
-        warnings=answer.warnings,
-    )
     now = Questions(questions.ledger)
     try:
-        earlier = _earlier(now, snapshot.name, naming)
-        made = draft(questions.ledger, answered, Label(naming.name, naming.reason, release()), against=earlier)
+        earlier = _earlier(now, judged.campaign, naming)
+        made = draft(questions.ledger, judged, Label(naming.name, naming.reason, release()), against=earlier)
         check_free(now, made.event)
     finally:
         now.close()
-    return made
+    return Preview(naming, judged, made)
 
 
 def _earlier(questions: Questions, campaign: str, naming: Naming) -> dict[str, Any] | None:
@@ -128,37 +117,37 @@ def _earlier(questions: Questions, campaign: str, naming: Naming) -> dict[str, A
     return row
 
 
-def settle(place: Location, asked: Asked, *, quiet: bool, name_flips: bool) -> dict[str, Any]:
+def settle(place: Location, preview: Preview, *, quiet: bool, name_flips: bool) -> dict[str, Any]:
     """Shows what would be stored, and stores it where the user says so: the replay as JSON, `stored` in it."""
     if not quiet:
-        _show(asked, name_flips=name_flips)
-    stored = asked.naming.store
+        _show(preview, name_flips=name_flips)
+    stored = preview.naming.store
     if stored is None:
         stored = not quiet and sys.stdin.isatty() and click.confirm("Store it?", default=False, err=True)
     if stored:
-        _store(place, asked)
-        say(f"replay {asked.naming.name!r} is stored as {asked.draft.event.replay_id[:12]}")
+        _store(place, preview)
+        say(f"replay {preview.naming.name!r} is stored as {preview.draft.event.replay_id[:12]}")
     else:
         say("preview: nothing was stored; the same command with --store stores it")
-    return _as_json(asked, stored=stored)
+    return _as_json(preview, stored=stored)
 
 
-def _store(place: Location, asked: Asked) -> None:
+def _store(place: Location, preview: Preview) -> None:
     from lapledger.consumers.derive.named_replay_writer import store
 
     with writing(place, "lap replay", TERMINAL) as open_:
-        answer = asked.answer
-        store(open_.ledger, open_.producer, asked.draft, criterion=answer.criterion, name=answer.name)
+        judged = preview.judged
+        store(open_.ledger, open_.producer, preview.draft, criterion=judged.criterion, name=judged.name)
 
 
-def _show(asked: Asked, *, name_flips: bool) -> None:
-    event, made = asked.draft.event, asked.draft
+def _show(preview: Preview, *, name_flips: bool) -> None:
+    event, made = preview.draft.event, preview.draft
     rows = [
         ("id", event.replay_id[:16]),
         ("name", event.name),
         ("reason", event.reason),
         ("campaign", event.campaign_id),
-        ("criterion", f"{event.criterion_hash[:12]}  {asked.answer.criterion.canonical().decode()}"),
+        ("criterion", f"{event.criterion_hash[:12]}  {preview.judged.criterion.canonical().decode()}"),
         ("calibration", event.calibration_id[:12] if event.calibration_id else "none"),
         ("versions", f"kernel {event.kernel}, lapledger {event.release}"),
     ]
@@ -168,24 +157,24 @@ def _show(asked: Asked, *, name_flips: bool) -> None:
         return
     click.echo(f"{made.against['name']} -> {event.name}: {len(made.flips)} verdicts flipped")
     if made.flips:
-        print_table(("model", "flip", "programs"), _tally(asked, made.flips))
+        print_table(("model", "flip", "programs"), _tally(preview, made.flips))
     if name_flips and made.flips:
         flips = [(one.program, one.before, one.after, one.reason) for one in made.flips]
         print_table(("program", "before", "after", "because"), flips)
 
 
-def _tally(asked: Asked, flips: Sequence["Flipped"]) -> list[tuple[str, str, int]]:
+def _tally(preview: Preview, flips: Sequence["Flipped"]) -> list[tuple[str, str, int]]:
     """(model, from what to what, programs)."""
-    models = {p: model for m in asked.answer.measured for p, model in zip(m.programs, m.models, strict=True)}
+    models = {p: model for m in preview.judged.measurements for p, model in zip(m.programs, m.models, strict=True)}
     counts = Counter((models[one.program], f"{one.before} -> {one.after}") for one in flips)
     return [(*key, count) for key, count in sorted(counts.items())]
 
 
-def _as_json(asked: Asked, *, stored: bool) -> dict[str, Any]:
-    event = asdict(asked.draft.event)
+def _as_json(preview: Preview, *, stored: bool) -> dict[str, Any]:
+    event = asdict(preview.draft.event)
     del event["result"]
-    flips = asked.draft.flips
-    tally = [{"model": model, "kind": kind, "count": count} for model, kind, count in _tally(asked, flips or [])]
+    flips = preview.draft.flips
+    tally = [{"model": model, "kind": kind, "count": count} for model, kind, count in _tally(preview, flips or [])]
     return {
         "stored": stored,
         **event,

@@ -1,26 +1,37 @@
-"""Verdicts that differ between two judgements, each with the test that turned it and the timings that did so.
+"""Verdicts that differ between two judged campaigns, each with the test that turned it and the timings that did so.
 
-Two criteria at one cut, or one question at two cuts: both sides are judged before they come here. No verdict is made.
+Two criteria at one cut, or one criterion at two cuts: both are judged before they come here. No verdict is made.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
 
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.explanations.decisive_runs import Look, Timing
 from lapledger.replay.judging.gates import Status, Verdicts, one_campaign
 from lapledger.replay.measurements import ProblemMeasurements
 
+Key = TypeVar("Key")
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
-    """A criterion with what it was put to and what it said, problem by problem in pairs."""
 
-    name: str
-    criterion: Criterion
-    measured: Sequence[ProblemMeasurements]
-    verdicts: Sequence[Verdicts]
+class Judged(Protocol):
+    """A criterion with what it judged and its verdicts, problem by problem in pairs."""
+
+    @property
+    def criterion(self) -> Criterion:
+        """The criterion."""
+
+    @property
+    def measurements(self) -> Sequence[ProblemMeasurements]:
+        """What was judged."""
+
+    @property
+    def verdicts(self) -> Sequence[Verdicts]:
+        """The verdicts, in the order of the measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +54,18 @@ class Change:
         return f"{self.before.name.lower()} -> {self.after.name.lower()}"
 
 
-def turned(
-    before: Judgement, after: Judgement, *, through: str | None = None, timed: bool = True
-) -> Iterator[list[Change]]:
-    """The changes of each problem of both judgements, in the order of the first: one list a problem, empty ones too.
+def turned(before: Judged, after: Judged, *, through: str | None = None, timed: bool = True) -> Iterator[list[Change]]:
+    """The changes of each problem of both, in the order of the first: one list a problem, empty ones too.
 
-    Candidates that only one side holds are left out. ReplayError when the sides judge different campaigns, unless
+    Candidates that only one of them holds are excluded. ReplayError when they judge different campaigns, unless
     `through` names the calibration that they meet through. Without `timed` no timing is looked for, which is quick.
     """
     if through is None:
         one_campaign([*before.verdicts, *after.verdicts])
-    places = {v.problem: place for place, v in enumerate(after.verdicts)}
-    for place, was in enumerate(before.verdicts):
-        if was.problem not in places:
-            continue
-        sides = _Side(before, place), _Side(after, places[was.problem])
-        yield _changes(*sides, timed=timed)
+    rows = {v.problem: row for row, v in enumerate(after.verdicts)}
+    for row, v in enumerate(before.verdicts):
+        if v.problem in rows:
+            yield _changes(_Problem.of(before, row), _Problem.of(after, rows[v.problem]), timed=timed)
 
 
 def tally(changes: Sequence[Change]) -> list[tuple[str, str, int]]:
@@ -67,41 +74,46 @@ def tally(changes: Sequence[Change]) -> list[tuple[str, str, int]]:
     return [(model, kind, count) for (model, kind), count in sorted(counts.items())]
 
 
-def _changes(before: "_Side", after: "_Side", *, timed: bool) -> list[Change]:
-    rows = {program: row for row, program in enumerate(after.verdicts.programs) if after.verdicts.candidate[row]}
-    was, now = before.verdicts.status, after.verdicts.status
-    pairs = [
-        (row, rows[program])
-        for row, program in enumerate(before.verdicts.programs)
-        if before.verdicts.candidate[row] and program in rows and was[row] != now[rows[program]]
-    ]
+def flipped(before: Mapping[Key, Status], after: Mapping[Key, Status]) -> list[Key]:
+    """The programs that both hold with different verdicts, in the order of the first."""
+    return [program for program, status in before.items() if after.get(program, status) != status]
+
+
+def statuses(v: Verdicts) -> dict[str, Status]:
+    """The verdict of every candidate of a problem, by program."""
+    return {v.programs[row]: Status(int(v.status[row])) for row in np.flatnonzero(v.candidate).tolist()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """One problem as it was judged."""
+
+    m: ProblemMeasurements
+    verdicts: Verdicts
+    criterion: Criterion
+
+    @classmethod
+    def of(cls, judged: Judged, row: int) -> "_Problem":
+        return cls(judged.measurements[row], judged.verdicts[row], judged.criterion)
+
+    def look(self) -> Look:
+        return Look.of(self.m, self.criterion, self.verdicts)
+
+
+def _changes(before: _Problem, after: _Problem, *, timed: bool) -> list[Change]:
+    programs = flipped(statuses(before.verdicts), statuses(after.verdicts))
+    if not programs:
+        return []
+    old, new = ({program: row for row, program in enumerate(one.m.programs)} for one in (before, after))
+    pairs = [(old[program], new[program]) for program in programs]
     plain = [_change(before, after, *pair) for pair in pairs]
-    if not plain or not timed:
+    if not timed:
         return plain
     looks = before.look(), after.look()
     return [_timed(change, looks, pair) for change, pair in zip(plain, pairs, strict=True)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Side:
-    """One problem of one judgement."""
-
-    judgement: Judgement
-    place: int
-
-    @property
-    def verdicts(self) -> Verdicts:
-        return self.judgement.verdicts[self.place]
-
-    @property
-    def m(self) -> ProblemMeasurements:
-        return self.judgement.measured[self.place]
-
-    def look(self) -> Look:
-        return Look.of(self.m, self.judgement.criterion, self.verdicts)
-
-
-def _change(before: _Side, after: _Side, old: int, new: int) -> Change:
+def _change(before: _Problem, after: _Problem, old: int, new: int) -> Change:
     return Change(
         problem=before.m.problem,
         program=before.m.programs[old],

@@ -98,16 +98,6 @@ class Verdicts:
         return self.looking.details()
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """One program whose verdict differs between two judgements."""
-
-    problem: str
-    program: str
-    before: Status
-    after: Status
-
-
 def judge(m: ProblemMeasurements, criterion: Criterion, *, hold: bool = True) -> Verdicts:
     """Verdicts on every program of one problem under a criterion.
 
@@ -147,17 +137,6 @@ def decide(m: ProblemMeasurements, criterion: Criterion, found: Weighed, *, hold
 def _hash(criterion: Criterion) -> str:
     """The criterion's hash, made once for many problems."""
     return criterion.hash
-
-
-def flips(before: Sequence[Verdicts], after: Sequence[Verdicts]) -> list[Flip]:
-    """Candidates of both judgements whose verdict differs, in the order of the first.
-
-    ReplayError when they judge programs of different campaigns, which meet only through a named calibration.
-    """
-    one_campaign([*before, *after])
-    new = {(v.problem, v.programs[i]): Status(v.status[i]) for v in after for i in np.flatnonzero(v.candidate)}
-    old = [(v.problem, v.programs[i], Status(v.status[i])) for v in before for i in np.flatnonzero(v.candidate)]
-    return [Flip(a, b, was, new[a, b]) for a, b, was in old if (a, b) in new and new[a, b] != was]
 
 
 def one_campaign(measured: Sequence[Verdicts] | Sequence[ProblemMeasurements]) -> None:

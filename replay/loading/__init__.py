@@ -4,36 +4,43 @@ The online rewarder and every offline replay call these same functions. Nothing 
 a clock: the same ledger at the same cut gives the same snapshot for ever.
 """
 
-from lapledger.replay.loading.derived import (
-    evidence,
-    is_closed,
-    judge_all,
-    pooled,
-    prepared,
-    references_digest,
-    reward_id,
-    rewards,
+from lapledger.replay.loading.calibrations import Calibration, find_calibration, stored_calibration
+from lapledger.replay.loading.derived import evidence, is_closed, references_digest, reward_id, rewards
+from lapledger.replay.loading.judged_campaign import (
+    JudgedCampaign,
+    MeasuredCampaign,
+    judge_campaign,
+    judge_snapshot,
+    measure_campaign,
+    prepare,
+    prepare_problem,
 )
 from lapledger.replay.loading.sharing import borrowed, executed_by, false_shares
-from lapledger.replay.loading.snapshots import KERNEL, MAIN, Calibration, Snapshot, find_campaign, load, load_problems
+from lapledger.replay.loading.snapshots import KERNEL, MAIN, Snapshot, find_campaign, load, load_problems
 
 __all__ = [
     "KERNEL",
     "MAIN",
     "Calibration",
+    "JudgedCampaign",
+    "MeasuredCampaign",
     "Snapshot",
     "borrowed",
     "evidence",
     "executed_by",
     "false_shares",
+    "find_calibration",
     "find_campaign",
     "is_closed",
-    "judge_all",
+    "judge_campaign",
+    "judge_snapshot",
     "load",
     "load_problems",
-    "pooled",
-    "prepared",
+    "measure_campaign",
+    "prepare",
+    "prepare_problem",
     "references_digest",
     "reward_id",
     "rewards",
+    "stored_calibration",
 ]

@@ -12,7 +12,6 @@ from lapledger.ledger.events import latest
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.reader import events
 from lapledger.ledger.store.segments import PLACE
-from lapledger.replay.calibration import Fit
 from lapledger.replay.loading.attempts import FINISHED
 from lapledger.replay.loading.lookups import Lookups
 from lapledger.replay.loading.members import Campaign
@@ -44,15 +43,6 @@ class Snapshot:
     def name(self) -> str:
         """The campaign's id."""
         return str(self.campaign["campaign_id"])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
-    """A fit with the id of its event and the snapshot that its stored durations come from."""
-
-    calibration_id: str
-    fit: Fit
-    stored: Snapshot
 
 
 def find_campaign(questions: Questions, name: str | None) -> Mapping[str, Any]:

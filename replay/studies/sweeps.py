@@ -11,18 +11,15 @@ from itertools import product
 import numpy as np
 
 from lapledger.replay.criteria import NS_PER_MS, Criterion
-from lapledger.replay.devices.questions import Each
+from lapledger.replay.engines import AUTO, Engine, runs_of
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import Interval, count, estimate
 from lapledger.replay.judging.gates import judge, one_campaign
 from lapledger.replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
 from lapledger.replay.studies.pass_counts import statuses_of
-from lapledger.replay.studies.problem_batches import Many, is_common
+from lapledger.replay.studies.problem_batches import Many
 from lapledger.replay.studies.program_groups import Crowd, Rate, rate_of
 from lapledger.replay.studies.scaling import Scale, refuse_memory, scaled
-
-COMPILED_FROM = 5_000_000
-"""Runs times replays from which on machine code is worth its loading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +87,21 @@ def sweep(
     progress: Callable[[int], None] | None = None,
     *,
     with_shares: bool = False,
-    each: Each | None = None,
+    engine: Engine = AUTO,
 ) -> list[Point]:
     """One point a model at each place of the grid: alpha, beta, timeout, tau, model, the last one fastest.
 
     `with_shares` keeps every problem's share [problems], nan where a model has none; of a large grid they are many.
-    `each` asks the problems one by one, without it they are judged together here: the points are the same. `progress`
-    hears how many of the axes' replays each step has done. ReplayError as `judge` and `estimate` raise, and
-    when memory is to be scaled.
+    The points are the same with every engine; a cluster judges problem by problem, and `torch` leaves a grid to
+    numpy. `progress` gets the number of replays of each step. ReplayError as `judge` and `estimate` raise, and when
+    memory is to be scaled.
     """
     if not all(scale.nothing for scale in axes.scales):
         refuse_memory(criterion)
-    runs = sum(m.outcome.size for m in problems)
-    compiled = is_common(criterion) and runs * axes.replays >= COMPILED_FROM
-    if each is not None:
-        found = _asked(problems, Swept(criterion, axes, compiled), each)
+    runs = runs_of(problems) * axes.replays
+    compiled = (AUTO if engine.name == "ray" else engine).uses_machine_code(criterion, runs)
+    if engine.name == "ray":
+        found = _asked(problems, Swept(criterion, axes, compiled), engine)
     elif compiled:
         found = _compiled(problems, criterion, axes)
     else:
@@ -153,10 +150,12 @@ class Swept:
                 yield from ((crowd, status) for status in statuses_of(part, asked))
 
 
-def _asked(problems: Sequence[ProblemMeasurements], question: Swept, each: Each) -> Iterator[tuple[Place, list[Rate]]]:
+def _asked(
+    problems: Sequence[ProblemMeasurements], question: Swept, engine: Engine
+) -> Iterator[tuple[Place, list[Rate]]]:
     """Each replay from what every problem answered; each model's problems in their order, as they are added up here."""
     one_campaign(problems)
-    answers = list(each(problems, question))
+    answers = list(engine.answer(problems, question))
     models = sorted({model for own, _ in answers for model in own})
     tallies = np.zeros((question.axes.replays, len(models), len(problems), 3), dtype=np.int64)
     for number, (own, counts) in enumerate(answers):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate, find_calibration, stored_calibration
+from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate
 from lapledger.consumers.derive.rewarder import assign
 from lapledger.consumers.ingest.sink import drain
 from lapledger.ledger.errors import UserError
@@ -18,7 +18,7 @@ from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.calibration import KINDS, outside_warning
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.loading import judge_all, load
+from lapledger.replay.loading import find_calibration, judge_snapshot, load, stored_calibration
 from tests.consumers.histories import MS, Campaign, Cell, all_facts, attempts, opening, requests
 from tests.consumers.ledgers import append, ledger_with
 
@@ -112,8 +112,8 @@ def test_a_stored_reference_joins_the_pool_by_the_map(ledger: Ledger) -> None:
     with closing(Questions(ledger)) as questions:
         snapshot = load(questions, "again")
         calibration = find_calibration(questions, "again", AFFINE)
-        measured, verdicts = judge_all(snapshot, AFFINE, calibration)
-    for m, v in zip(measured, verdicts, strict=True):
+        campaign = judge_snapshot(snapshot, AFFINE, calibration)
+    for m, v in zip(campaign.measurements, campaign.verdicts, strict=True):
         names = [p.split("/")[1].split(".")[0] for p in m.programs]
         judged = {
             name: (int(v.q_lo[i]), int(v.q_den[i]), int(v.pool_size[i]))

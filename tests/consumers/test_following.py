@@ -19,7 +19,7 @@ from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.base import Stream
 from lapledger.ledger.streams.producer import Producer, partition_of
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.loading import load, rewards
+from lapledger.replay.loading import judge_campaign, rewards
 from tests.consumers.edges import Desk
 from tests.consumers.histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, requests
 
@@ -234,7 +234,7 @@ def test_rewarders_each_do_the_problems_of_their_partitions(both: Ledger, stream
         rewarder(both, stream, desk, name).step(frozenset((FACTS, partition) for partition in share))
     drain(both, stream)
     with closing(Questions(both)) as questions:
-        derived, _ = rewards(load(questions, "main"), CRITERION)
+        derived, _ = rewards(judge_campaign(questions, "main", CRITERION))
     assert stored(both) == [{"reward_id": r.reward_id, "told": 1} for r in sorted(derived, key=lambda r: r.reward_id)]
     assert len(derived) == REWARDS
     told = {line["holder"]: line["problems"] for line in desk.told("rewards assigned")}

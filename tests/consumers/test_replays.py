@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate, stored_calibration
+from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate
 from lapledger.consumers.derive.named_replay_reader import (
-    ask_again,
+    check_replay,
     find_replay,
-    meeting,
     named,
+    shared_calibration,
     stored_verdicts,
     verify_replays,
 )
-from lapledger.consumers.derive.named_replay_writer import Answered, Draft, Label, check_free, draft, store
+from lapledger.consumers.derive.named_replay_writer import Draft, Label, check_free, draft, store
 from lapledger.consumers.ingest.sink import drain
 from lapledger.ledger.codec.canonical import blob_digest
 from lapledger.ledger.errors import UserError
@@ -28,9 +28,8 @@ from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.gates import Status
-from lapledger.replay.loading import KERNEL, judge_all, load
+from lapledger.replay.loading import KERNEL, JudgedCampaign, judge_snapshot, load, stored_calibration
 from tests.consumers.histories import Campaign, Cell, all_facts, attempts, opening, program_id, requests
 from tests.consumers.ledgers import append, ledger_with
 
@@ -75,20 +74,10 @@ def ledger(template: Path, tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def answered(questions: Questions, name: str, criterion: Criterion, calibration_id: str | None = None) -> Answered:
-    """The answer to a criterion over one campaign."""
-    snapshot = load(questions, name)
+def judged(questions: Questions, name: str, criterion: Criterion, calibration_id: str | None = None) -> JudgedCampaign:
+    """One campaign judged under a criterion, with a stored calibration."""
     calibration = stored_calibration(questions, calibration_id) if calibration_id else None
-    measured, verdicts = judge_all(snapshot, criterion, calibration)
-    return Answered(
-        snapshot=snapshot,
-        criterion=criterion,
-        calibration=calibration,
-        k=1,
-        verdicts=verdicts,
-        estimates=[asdict(one) for one in estimate(verdicts, measured, 1)],
-        warnings=["a warning"],
-    )
+    return judge_snapshot(load(questions, name), criterion, calibration)
 
 
 def made(ledger: Ledger, name: str, criterion: Criterion, **more: str | None) -> Draft:
@@ -96,7 +85,7 @@ def made(ledger: Ledger, name: str, criterion: Criterion, **more: str | None) ->
     with closing(Questions(ledger)) as questions:
         before = more.get("against")
         against = find_replay(questions, before) if before else None
-        found = answered(questions, more.get("campaign") or "main", criterion, more.get("calibration"))
+        found = judged(questions, more.get("campaign") or "main", criterion, more.get("calibration"))
         return draft(ledger, found, Label(name, "a reason", "9.9"), against=against)
 
 
@@ -126,7 +115,9 @@ def test_what_is_stored_is_the_answer(ledger: Ledger) -> None:
         "9.9",
     )
     table = json.loads(row["result"])
-    assert (table["k"], table["warnings"]) == (1, ["a warning"])
+    with closing(Questions(ledger)) as questions:
+        warnings = list(judged(questions, "main", HALF).warnings)
+    assert (table["k"], table["warnings"]) == (1, warnings)
     assert sum(one["passed"] for one in table["estimates"]) == 9
     said = stored_verdicts(ledger, row)
     assert said is not None
@@ -144,7 +135,7 @@ def test_the_id_knows_neither_name_nor_cut_nor_release(ledger: Ledger) -> None:
     assert later.event.cut != first.event.cut
     assert later.event.replay_id == first.event.replay_id
     with closing(Questions(ledger)) as questions:
-        deeper = draft(ledger, replace(answered(questions, "main", HALF), k=2), Label("c", "", "0"), against=None)
+        deeper = draft(ledger, replace(judged(questions, "main", HALF), k=2), Label("c", "", "0"), against=None)
     ids = {first.event.replay_id, deeper.event.replay_id, made(ledger, "d", CORRECT).event.replay_id}
     assert len({*ids, made(ledger, "e", HALF, campaign="again").event.replay_id}) == 4
 
@@ -153,7 +144,7 @@ def test_late_facts_give_another_id(ledger: Ledger) -> None:
     """A program that joins nobody's pool is new evidence all the same: its verdict is part of the answer."""
     before = made(ledger, "a", HALF).event
     with closing(Questions(ledger)) as questions:
-        found = answered(questions, "main", HALF)
+        found = judged(questions, "main", HALF)
         row = dict(found.snapshot.rows)
         row[program_id("alpha", "x")] = blob_digest(b"another attempt")
         after = draft(
@@ -194,11 +185,11 @@ def test_asking_again_at_its_cut_agrees(ledger: Ledger) -> None:
     append(ledger, "epoch-third", run_facts(campaign("third", a=9)))
     (row,) = rows(ledger)
     with closing(Questions(ledger)) as questions:
-        again = ask_again(ledger, questions, row, judge=judge_all)
-        assert (again.differences, again.note, again.criterion) == ([], "", HALF)
-        older = ask_again(ledger, questions, {**row, "kernel": "0.1.0"}, judge=judge_all)
+        again = check_replay(ledger, questions, row)
+        assert (again.differences, again.note, again.judged.criterion) == ([], "", HALF)
+        older = check_replay(ledger, questions, {**row, "kernel": "0.1.0"})
         assert "by kernel 0.1.0" in older.note
-        assert verify_replays(ledger, questions, judge_all) == (1, [], [])
+        assert verify_replays(ledger, questions) == (1, [], [])
 
 
 def forged(ledger: Ledger, **changed: str) -> ReplayCompleted:
@@ -216,10 +207,10 @@ def test_a_stored_verdict_is_never_the_truth(ledger: Ledger) -> None:
     keep(ledger, made(ledger, "base", CORRECT), CORRECT)
     append(ledger, "epoch-forger", [declared(HALF), forged(ledger)])
     with closing(Questions(ledger)) as questions:
-        again = ask_again(ledger, questions, find_replay(questions, "half"), judge=judge_all)
+        again = check_replay(ledger, questions, find_replay(questions, "half"))
         (line,) = again.differences
         assert line == f"{program_id('alpha', 'r3')}: stored as pass, the facts at its cut say fail"
-        count, problems, notes = verify_replays(ledger, questions, judge_all)
+        count, problems, notes = verify_replays(ledger, questions)
     assert (count, notes) == (2, [])
     assert problems == [f"replay 'half' ({again.row['replay_id'][:12]}): {line}"]
 
@@ -236,7 +227,7 @@ def test_one_id_with_two_answers_is_told(ledger: Ledger) -> None:
     keep(ledger, made(ledger, "half", HALF), HALF)
     append(ledger, "epoch-forger", [forged(ledger)])
     with closing(Questions(ledger)) as questions:
-        _, problems, _ = verify_replays(ledger, questions, judge_all)
+        _, problems, _ = verify_replays(ledger, questions)
     (row,) = rows(ledger)
     said = stored_verdicts(ledger, row)
     assert said is not None
@@ -255,7 +246,7 @@ def test_a_replay_of_the_first_version_is_read(ledger: Ledger) -> None:
     (row,) = rows(ledger)
     assert (row["release"], row["verdicts_blob"], row["flipped"]) == ("", None, None)
     with closing(Questions(ledger)) as questions:
-        assert "holds no verdicts" in ask_again(ledger, questions, row, judge=judge_all).note
+        assert "holds no verdicts" in check_replay(ledger, questions, row).note
     assert made(ledger, "new", CORRECT, against="old").event.flipped is None
 
 
@@ -285,9 +276,13 @@ def test_campaigns_meet_only_through_a_calibration_between_them(ledger: Ledger) 
     keep(ledger, made(ledger, "mapped", AFFINE, campaign="again", calibration=fit.calibration_id), AFFINE)
     with closing(Questions(ledger)) as questions:
         first, second, mapped = (find_replay(questions, name) for name in ("first", "second", "mapped"))
-        assert meeting(questions, second, mapped) is None
-        assert meeting(questions, first, mapped) == meeting(questions, mapped, first) == fit.calibration_id
+        assert shared_calibration(questions, second, mapped) is None
+        assert (
+            shared_calibration(questions, first, mapped)
+            == shared_calibration(questions, mapped, first)
+            == fit.calibration_id
+        )
         with pytest.raises(UserError, match="only through a named calibration"):
-            meeting(questions, first, second)
-        again = ask_again(ledger, questions, mapped, judge=judge_all)
+            shared_calibration(questions, first, second)
+        again = check_replay(ledger, questions, mapped)
     assert (again.differences, again.note) == ([], "")

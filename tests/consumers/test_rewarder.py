@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate, find_calibration
+from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate
 from lapledger.consumers.derive.rewarder import assign
 from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.storage.sealer import seal
@@ -22,7 +22,7 @@ from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledge
 from lapledger.ledger.streams.local import LocalStream
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.loading import evidence, load, rewards
+from lapledger.replay.loading import evidence, find_calibration, judge_snapshot, load, rewards
 from tests.consumers.histories import Campaign, Cell, all_facts, attempts, corpus_facts, opening, program_id, requests
 
 CRITERION = Criterion(tau="50")
@@ -181,12 +181,12 @@ def replayed(ledger: Ledger, cut: str) -> dict[str, dict[str, object]]:
 def derive(questions: Questions) -> list[RewardAssigned]:
     """All rewards that follow at a cut, under the map too where one is stored."""
     snapshot = load(questions, "main")
-    plain, _ = rewards(snapshot, CRITERION)
+    plain, _ = rewards(judge_snapshot(snapshot, CRITERION))
     try:
         calibration = find_calibration(questions, "main", AFFINE)
     except UserError:
         return plain
-    return plain + rewards(snapshot, AFFINE, calibration)[0]
+    return plain + rewards(judge_snapshot(snapshot, AFFINE, calibration))[0]
 
 
 CAMPAIGN = Campaign(

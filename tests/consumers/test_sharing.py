@@ -24,8 +24,7 @@ from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.estimates import estimate
-from lapledger.replay.loading import judge_all, load
+from lapledger.replay.loading import judge_campaign, load
 from tests.consumers.histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
 from tests.consumers.ledgers import ledger_with
 
@@ -135,9 +134,9 @@ def test_every_rollout_is_a_sample(ledger: Ledger) -> None:
     with closing(Questions(ledger)) as questions:
         snapshot = load(questions)
         for tau, shares_of_k in (("100", (5 / 6, 1)), ("50", (2 / 6, 0.6))):
-            measured, verdicts = judge_all(snapshot, Criterion(tau=tau, reading="score"))
             for k, share in enumerate(shares_of_k, 1):
-                (found,) = (one for one in estimate(verdicts, measured, k) if one.model == MAKER)
+                judged = judge_campaign(questions, snapshot, Criterion(tau=tau, reading="score"), k=k)
+                (found,) = (one for one in judged.estimates if one.model == MAKER)
                 assert (found.programs, found.undecided) == (6, 0)
                 assert found.value == pytest.approx(share)
 

@@ -57,7 +57,7 @@ def test_a_paired_difference_by_hand(one: Path) -> None:
     assert (half["problems"], half["samples"], half["left_out"], half["over_runs"]) == (4, [16, 16], [], None)
     assert (full["a"], full["b"]) == (pytest.approx(3.25 / 4), pytest.approx(2.25 / 4))
     assert found["differences"][1]["adjusted_p"] == pytest.approx(min(1, 2 * half["p"]))
-    rows = {(row["tau"], row["side"]): row["estimate"] for row in found["passes"]}
+    rows = {(row["tau"], row["arm"]): row["estimate"] for row in found["passes"]}
     assert rows["50", "top-1"]["value"] == 0.625
     assert rows["50", "top-1"]["runs"] == ["top-1"]
     assert found["cut"] in well("compare", "top-1", "base-1", "--ledger", one).out
@@ -84,7 +84,7 @@ def test_win_rates_best_of_n_and_slow_programs(one: Path) -> None:
 
 
 def test_training_runs_have_a_column_of_their_own(one: Path) -> None:
-    """Two runs a side: Welch over runs, the paired interval over problems; a declared reward names the same runs."""
+    """Two runs an arm: Welch over runs, the paired interval over problems; a declared reward names the same runs."""
     found = compared(one, "top-*", "base-*", "--tau", "50")
     (row,) = (row["found"] for row in found["differences"])
     top, base = ((2 + 2 + 2 + 4) / 16, (2 + 2 + 2 + 3) / 16), ((1 + 1 + 1 + 0) / 16, (4 + 4 + 4 + 0) / 16)
@@ -104,7 +104,7 @@ def test_tables_say_what_they_leave_out(one: Path) -> None:
     """Ties and left-out problems by name, no A/A figure without a second run, p over all comparisons."""
     done = well("compare", "top-1", "base-1", "--ledger", one, "--tiers", "none", "--resamples", "500")
     assert "ties by the worst: p1.0123456789ab, p2.0123456789ab, p3.0123456789ab" in done.err
-    assert "no win or loss, as one side has no correct sample: p4.0123456789ab" in done.err
+    assert "no win or loss, as one arm has no correct sample: p4.0123456789ab" in done.err
     assert "A/A: no program was run in two campaigns or repeated" in done.out
     assert "Holm p" in done.out
     assert "warning: p_10 needs pools" not in done.err

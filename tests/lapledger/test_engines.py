@@ -73,7 +73,7 @@ def test_cuda_without_a_gpu_is_one_line(ledger: Path) -> None:
         (("--workers", "2"), "--workers is about the processes of a cluster; add --engine ray"),
         (("--cluster", "here:1", "--device", "cpu"), "--cluster is about the processes of a cluster"),
         (("--engine", "ray", "--cluster", "here:1", "--workers", "2"), "leave it out beside --cluster"),
-        (("--engine", "threads"), "'threads' is not one of 'local', 'ray'"),
+        (("--engine", "threads"), "'threads' is not one of 'auto', 'numpy', 'numba', 'torch', 'ray'"),
         (("--device", "tpu"), "'tpu' is not one of 'cpu', 'cuda'"),
     ],
 )

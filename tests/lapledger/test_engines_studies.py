@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lapledger.cli.engine_options import How, connected, private_settings
+from lapledger.cli.engine_options import connected, private_settings
 from tests.support.lap import lap, process, well
 from tests.support.many_ledgers import make_many
 
@@ -32,7 +32,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where two processes listen, on the loopback alone."""
-    with connected(How(engine="ray", workers=2)):
+    with connected(workers=2):
         import ray
 
         yield ray.get_runtime_context().gcs_address

@@ -19,7 +19,7 @@ from lapledger.ledger.store.sql.engine import reading
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.loading import load, rewards
+from lapledger.replay.loading import judge_campaign, rewards
 from lapledger.settings import read_settings
 from lapledger.stack.kafka import KafkaServer
 from tests.support.lap import lap, process, sql, well
@@ -323,11 +323,11 @@ def test_live_rewards_equal_the_replay_at_their_cuts(home: Services) -> None:
     with closing(open_ledger(location(home))) as ledger:
         with closing(Questions(ledger)) as questions:
             stored = questions.rows("SELECT * FROM reward")
-            final, _ = rewards(load(questions, "main"), CRITERION)
+            final, _ = rewards(judge_campaign(questions, "main", CRITERION))
             times = questions.rows("SELECT count(DISTINCT value) AS n FROM reward_assigned GROUP BY reward_id")
         for cut in {row["cut"] for row in stored}:
             with closing(Questions(ledger, Cut.parse(cut))) as questions:
-                derived, _ = rewards(load(questions, "main"), CRITERION)
+                derived, _ = rewards(judge_campaign(questions, "main", CRITERION))
             expected = {reward.reward_id: asdict(reward) for reward in derived}
             assert all(expected[row["reward_id"]] == row for row in stored if row["cut"] == cut)
     assert {row["reward_id"] for row in stored} == {reward.reward_id for reward in final}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.explanations.decisive_runs import Neighbour
-from lapledger.replay.explanations.flips import Change, Judgement, tally, turned
-from lapledger.replay.judging.gates import Status, flips, judge
+from lapledger.replay.explanations.flips import Change, flipped, tally, turned
+from lapledger.replay.judging.gates import Status, judge
 from lapledger.replay.judging.reasons import kind_of
 from lapledger.replay.measurements import Outcome
 from tests.replay.builders import MS, make_tests, measured, problems
@@ -19,14 +19,23 @@ from tests.replay.builders import MS, make_tests, measured, problems
 POOL = [[10, 10], [20, 20], [30, 30], [40, 40]]
 
 
-def judgement(m, criterion, name="one"):
+@dataclasses.dataclass(frozen=True)
+class OneProblem:
     """One problem judged."""
-    return Judgement(name, criterion, [m], [judge(m, criterion)])
+
+    criterion: Criterion
+    measurements: list
+    verdicts: list
+
+
+def judged(m, criterion):
+    """One problem judged."""
+    return OneProblem(criterion, [m], [judge(m, criterion)])
 
 
 def changes(m, before, after, **more):
     """All changes of one problem between two criteria."""
-    return [change for found in turned(judgement(m, before), judgement(m, after), **more) for change in found]
+    return [change for found in turned(judged(m, before), judged(m, after), **more) for change in found]
 
 
 def test_a_flip_by_rank_tells_the_timings_beside_it():
@@ -122,7 +131,7 @@ def test_campaigns_meet_only_through_a_named_calibration():
     """Refused without a name; with one, programs of both are compared by their ids."""
     m = measured([[25, 35], *POOL], reference=[1, 2, 3, 4])
     other = dataclasses.replace(m, campaign="two")
-    before, after = judgement(m, Criterion()), judgement(other, Criterion(tau="50", reading="score"))
+    before, after = judged(m, Criterion()), judged(other, Criterion(tau="50", reading="score"))
     with pytest.raises(ReplayError, match="only through a named calibration"):
         list(turned(before, after))
     (found,) = turned(before, after, through="c1")
@@ -144,6 +153,20 @@ def test_the_tally_counts_by_model_and_kind():
     assert tally(many) == [("a", "pass -> undecided", 1), ("b", "fail -> pass", 1), ("b", "pass -> fail", 2)]
 
 
+def test_a_flip_is_a_verdict_that_both_hold_and_that_differs():
+    """Keys of one arm alone are compared with nothing; the order is that of the first."""
+    before = {"c": Status.PASS, "a": Status.FAIL, "gone": Status.PASS, "same": Status.FAIL}
+    after = {"a": Status.UNDECIDED, "c": Status.FAIL, "same": Status.FAIL, "new": Status.PASS}
+    assert flipped(before, after) == ["c", "a"]
+
+
+def test_pool_programs_are_no_flips():
+    """Only candidates have verdicts that are compared."""
+    m = measured([[5], [1], [2], [9]], reference=[1, 2, 3], candidate=np.array([True, True, True, False]))
+    found = changes(m, Criterion(), Criterion(tau="50"))
+    assert [(c.problem, c.program, c.before, c.after) for c in found] == [("sum", "p0", Status.PASS, Status.FAIL)]
+
+
 CRITERIA = [
     Criterion(),
     Criterion(tau="50"),
@@ -158,11 +181,15 @@ CRITERIA = [
 @settings(max_examples=60, deadline=None)
 @given(problems(outcomes=tuple(Outcome)), st.sampled_from(CRITERIA), st.sampled_from(CRITERIA))
 def test_changes_are_the_flips_whatever_was_seen(m, before, after):
-    """The same programs and statuses as `gates.flips`; every timing is of a test, and its rank is that of a verdict."""
+    """Every candidate whose status differs, no other; every timing is of a test, and its rank is that of a verdict."""
     found = changes(m, before, after)
-    plain = flips([judge(m, before)], [judge(m, after)])
-    assert [(c.program, c.before, c.after) for c in found] == [(f.program, f.before, f.after) for f in plain]
-    verdicts = judge(m, after)
+    was, verdicts = judge(m, before), judge(m, after)
+    plain = [
+        (m.programs[row], was.status[row], verdicts.status[row])
+        for row in np.flatnonzero(m.candidate)
+        if was.status[row] != verdicts.status[row]
+    ]
+    assert [(c.program, c.before, c.after) for c in found] == plain
     for change in found:
         timing = change.timing_after
         if timing is None:

@@ -13,7 +13,7 @@ from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.context import fast
-from lapledger.replay.judging.gates import Flip, Status, flips, judge
+from lapledger.replay.judging.gates import Status, judge
 from lapledger.replay.measurements import Outcome
 from tests.replay.builders import MS, make_tests, measured, problems
 
@@ -173,18 +173,9 @@ def test_a_pass_at_tau_passes_at_every_larger_tau(m, data):
     assert all(a <= b for low, high in itertools.pairwise(found) for a, b in zip(low, high, strict=True))
 
 
-def test_flips_name_candidates_whose_verdict_changed():
-    """Pool-only programs and unchanged verdicts are not flips."""
-    m = measured([[5], [1], [2], [9]], reference=[1, 2, 3], candidate=np.array([True, True, True, False]))
-    found = flips([judge(m, Criterion())], [judge(m, Criterion(tau="50"))])
-    assert found == [Flip("sum", "p0", Status.PASS, Status.FAIL)]
-
-
 def test_programs_of_two_campaigns_are_not_compared():
-    """Nothing but a named calibration lets them meet: flips and estimates refuse, in one line."""
+    """Nothing but a named calibration lets them meet: estimates refuse, in one line."""
     one, other = (measured([[1], [2]], reference=[1], campaign=name, problem=name) for name in ("may", "june"))
     verdicts = [judge(m, Criterion()) for m in (one, other)]
     with pytest.raises(ReplayError, match="campaigns june, may meet only through a named calibration"):
-        flips(verdicts[:1], verdicts[1:])
-    with pytest.raises(ReplayError, match="named calibration"):
         estimate(verdicts, [one, other], 1)

@@ -94,7 +94,7 @@ def test_an_unknown_baseline():
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_gain_has_an_interval_by_drawing_problems_for_both(compiled, monkeypatch):
     """Five problems at p_50: the shares by hand, the bootstrap written out; both ways of a sweep say the same."""
-    monkeypatch.setattr("lapledger.replay.studies.sweeps.COMPILED_FROM", 0 if compiled else 10**9)
+    monkeypatch.setattr("lapledger.replay.engines.MACHINE_CODE_FROM", 0 if compiled else 10**9)
     mine, base = np.array([4, 3, 4, 2, 4]), np.array([1, 2, 2, 1, 3])
     problems = [
         crowd(f"p{i}", humans=10, models={"m": [15] * a + [95] * (4 - a), "b": [15] * b + [95] * (4 - b)})

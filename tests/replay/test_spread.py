@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_equal
 
-from lapledger.cli.engine_options import How, connected, private_settings
+from lapledger.cli.engine_options import connected, private_settings
 from lapledger.replay.criteria import PRESETS, Criterion
 from lapledger.replay.devices.questions import one_by_one
 from lapledger.replay.devices.spread import Judged, cluster, judge_by, spread
+from lapledger.replay.engines import Engine
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.gates import judge
 from lapledger.replay.measurements import Outcome
@@ -76,7 +77,7 @@ def ray() -> Iterator[object]:
     """A cluster of two processes that listens on the loopback alone."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # the questions of this file
-        with connected(How(engine="ray", workers=2)):
+        with connected(workers=2):
             import ray
 
             yield ray
@@ -127,10 +128,10 @@ def test_a_simulation_is_the_same_whatever_the_number_of_processes(ray, several,
 @pytest.mark.parametrize("compiled_from", [0, 10**12])
 def test_a_sweep_is_the_same_problem_by_problem(ray, several, name, compiled_from, monkeypatch):
     """In machine code and in numpy, where a filter takes problems away and where none does: points with shares."""
-    monkeypatch.setattr("lapledger.replay.studies.sweeps.COMPILED_FROM", compiled_from)
+    monkeypatch.setattr("lapledger.replay.engines.MACHINE_CODE_FROM", compiled_from)
     axes = Axes((100, 50, 20), timeouts_ns=(None, 1_000_000), alphas=(0.5, 1.0), betas_ns=(0, 3))
     here = sweep(several, PRESETS[name], axes, with_shares=True)
-    there = sweep(several, PRESETS[name], axes, with_shares=True, each=partial(spread, engine="ray", workers=2))
+    there = sweep(several, PRESETS[name], axes, with_shares=True, engine=Engine("ray", workers=2))
     assert_equal([dataclasses.astuple(one) for one in there], [dataclasses.astuple(one) for one in here])
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lapledger.replay.studies.sweeps
+import lapledger.replay.engines
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import estimate
@@ -41,7 +41,7 @@ def test_machine_code_weighs_as_the_court_does(m, criterion, data):
 @pytest.fixture(params=[0, 10**9], ids=["machine code", "one by one"])
 def either(request, monkeypatch):
     """Both ways of a sweep."""
-    monkeypatch.setattr(lapledger.replay.studies.sweeps, "COMPILED_FROM", request.param)
+    monkeypatch.setattr(lapledger.replay.engines, "MACHINE_CODE_FROM", request.param)
 
 
 @given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), compiled=st.booleans())
@@ -52,7 +52,7 @@ def test_every_point_is_its_single_replay(m, criterion, compiled):
     axes = Axes((100, 50, 10), timeouts_ns=(None, 2 * MS), alphas=(1.0, 0.75), betas_ns=(0, -MS))
     heard = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lapledger.replay.studies.sweeps, "COMPILED_FROM", 0 if compiled else 10**9)
+        patch.setattr(lapledger.replay.engines, "MACHINE_CODE_FROM", 0 if compiled else 10**9)
         points = sweep(m, criterion, axes, heard.append)
     assert sum(heard) == axes.replays == 24
     expected = []

@@ -51,7 +51,7 @@ def by_name(rows):
 
 def test_a_program_row_holds_the_published_figures(judged):
     """Expected by hand: 25 ms lies between the second and third of 10, 20, 30, 40 ms, so k = 4 of 2 * 4 everywhere."""
-    rows = by_name(program_rows(judged.again(CORRECT.with_tau("50")), STEPS))
+    rows = by_name(program_rows(judged.under(CORRECT.with_tau("50").criterion, "top-50"), STEPS))
     middle = rows["middle"]
     assert (middle.verdict, middle.percentile, middle.q) == ("pass", (50.0, 50.0), (0.5, 0.5))
     assert (middle.label, middle.model, middle.median_ns, middle.references) == ("accepted", "model", 25 * MS, 4)
@@ -85,7 +85,7 @@ def test_problem_rows_count_candidates_by_verdict(judged):
 
 def test_another_tau_needs_no_ledger(root, judged):
     """Judging again from the snapshot gives exactly what a fresh read gives under that criterion."""
-    again = judged.again(Question("top-30", preset("top-30")))
+    again = judged.under(preset("top-30"), "top-30")
     fresh = read_view(root, None, "nightly", Question("top-30", preset("top-30"))).judged
     assert program_rows(again) == program_rows(fresh)
     assert by_name(program_rows(again))["middle"].verdict == "fail"
@@ -94,7 +94,7 @@ def test_another_tau_needs_no_ledger(root, judged):
 def test_details_name_tests_and_what_would_flip(judged):
     """Expected by hand: at p_50 `middle` passes with q = 1/2; 15 ms more on one test give k = 7 and 4 of 8,
     the mean 11/16 > 2/3 puts a third reference before it."""
-    found = details(judged.again(CORRECT.with_tau("50")), STEPS, program_id(STEPS, "middle"))
+    found = details(judged.under(CORRECT.with_tau("50").criterion, "top-50"), STEPS, program_id(STEPS, "middle"))
     assert [(t.test, t.outcome, t.duration_ns, t.percentile) for t in found.tests] == [
         (f"{STEPS}/t{place}", "ok", 25 * MS, (50.0, 50.0)) for place in (0, 1)
     ]

@@ -5,8 +5,9 @@ from typing import Any
 import click
 
 from lapledger.cli.criterion_options import criterion_options, read_criterion
-from lapledger.cli.engine_options import How, engine_options
+from lapledger.cli.engine_options import engine_options
 from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json
+from lapledger.replay.engines import Engine
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
 from lapledger.workflows.tiers import HOW, tiers
@@ -51,7 +52,7 @@ def command(
     ledger: str | None,
     at: str | None,
     as_json: bool,
-    how: How,
+    engine: Engine,
     **flags: Any,
 ) -> None:
     """Compare A with B: paired differences, relative gains, win rates, tiers, best of N, and what noise alone does.
@@ -69,15 +70,15 @@ def command(
     from lapledger.render.comparison_tables import as_json as plain
     from lapledger.render.comparison_tables import show
     from lapledger.workflows.compare import Asked, compare, same_code
-    from lapledger.workflows.comparison_arms import find_sides
+    from lapledger.workflows.comparison_arms import find_arms
 
     _, criterion = read_criterion(word, flags)
     asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
     with asking(read_settings(ledger=ledger).location, at) as questions:
-        sides = find_sides(questions, (a, b), (campaign, b_campaign), criterion, source=source, how=how)
-        of_problem, followed = tiers(questions, sides.a.judged.measured, told_by)
-        found = compare(sides, asked, of_problem, same_code(questions, sides, again))
+        arms = find_arms(questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine)
+        of_problem, followed = tiers(questions, arms.a.judged.measurements, told_by)
+        found = compare(arms, asked, of_problem, same_code(questions, arms, again))
         if as_json:
-            print_json(plain(sides, asked, found, followed))
+            print_json(plain(arms, asked, found, followed))
         else:
-            show(sides, asked, found, followed)
+            show(arms, asked, found, followed)

@@ -10,19 +10,29 @@ import click
 
 from lapledger.cli.axes import percents
 from lapledger.cli.criterion_options import criterion_options, read_criterion
-from lapledger.cli.engine_options import How
-from lapledger.cli.study_options import Measured, Study, about, seed_option, small_print, study_options, tau_option
+from lapledger.cli.study_options import (
+    Study,
+    about,
+    seed_option,
+    small_print,
+    study_options,
+    study_warnings,
+    tau_option,
+    title_of,
+)
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
 from lapledger.render.output import print_json, print_table, progress, tell
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import Criterion
+from lapledger.replay.engines import Engine
 from lapledger.replay.studies.warnings import Places
 from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.tiers import HOW, tiers
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
+    from lapledger.replay.loading import MeasuredCampaign
     from lapledger.replay.studies.curves import CurvePoint
     from lapledger.replay.studies.models import Checkpoint
 
@@ -76,31 +86,31 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
     taus = [str(tau) for tau in percents(rest.pop("tau"))]
     name, criterion = read_criterion(word, rest)
     with study.asking() as questions:
-        found = study.measured(questions, criterion)
+        found = study.measure(questions, criterion)
         found, steps = _checkpoints(questions, found, pattern, training)
-        of_problem, followed = tiers(questions, found.problems, told_by)
-    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, how=study.how)
+        of_problem, followed = tiers(questions, found.measurements, told_by)
+    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, engine=study.engine)
     if study.paths:
         _save(study.paths, found, (name, criterion), points, followed)
-    warnings = found.warnings({name: criterion}, {step.model for step in steps}, Places(taus))
+    warnings = study_warnings(found, {name: criterion}, {step.model for step in steps}, Places(taus))
     if study.as_json:
         told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
         print_json({**about(found, name, criterion), **told})
         return
-    print_table(COLUMNS, [_words(point) for point in points], title=found.title, cut=found.cut)
+    print_table(COLUMNS, [_words(point) for point in points], title=title_of(found), cut=found.cut)
     click.echo(f"{name}: criterion {criterion.hash[:12]}; {followed}; seed {seed}")
     tell(warnings)
 
 
 def _checkpoints(
-    questions: "Questions", found: Measured, pattern: str | None, training: str | None
-) -> "tuple[Measured, list[Checkpoint]]":
+    questions: "Questions", found: "MeasuredCampaign", pattern: str | None, training: str | None
+) -> "tuple[MeasuredCampaign, list[Checkpoint]]":
     """The checkpoints, and the measurements with each rollout's policy as its model where events say them."""
     from lapledger.replay.studies.models import Checkpoint, checkpoints
 
     if pattern:
         return found, checkpoints(found.models, pattern)
-    members = {program for m in found.problems for program in m.programs}
+    members = {program for m in found.measurements for program in m.programs}
     rows = [row for row in questions.rows(ROLLOUTS) if row["program_id"] in members]
     known = sorted({row["training_id"] for row in rows})
     if not known and training is not None:
@@ -120,40 +130,40 @@ def _checkpoints(
     made = {row["program_id"]: f"{row['training_id']}@{row['policy']}" for row in wanted}
     relabelled = [
         replace(m, models=tuple(made.get(p, by) for p, by in zip(m.programs, m.models, strict=True)))
-        for m in found.problems
+        for m in found.measurements
     ]
-    return replace(found, problems=relabelled), [Checkpoint(run, step, f"{run}@{step}") for run, step in steps]
+    return replace(found, measurements=relabelled), [Checkpoint(run, step, f"{run}@{step}") for run, step in steps]
 
 
 def _points(
-    found: Measured,
+    found: "MeasuredCampaign",
     criterion: Criterion,
     steps: "Sequence[Checkpoint]",
     *,
     taus: Sequence[str],
     of_problem: dict[str, str],
     seed: int,
-    how: How,
+    engine: Engine,
 ) -> "list[CurvePoint]":
     import numpy as np
 
-    from lapledger.cli.study_engine import Each
+    from lapledger.replay.engines import Each
     from lapledger.replay.studies.curves import learning_curve
 
-    with progress("curve", len(found.problems)) as bar:
+    with progress("curve", len(found.measurements)) as bar:
 
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
         return learning_curve(
-            found.problems,
+            found.measurements,
             criterion,
             steps,
             taus=taus,
             tiers=of_problem,
             rng=lambda: np.random.default_rng(seed),
             progress=heard,
-            each=Each(how),
+            each=Each(engine),
         )
 
 
@@ -187,10 +197,14 @@ def _words(point: "CurvePoint") -> tuple[object, ...]:
 
 
 def _save(
-    paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], points: "Sequence[CurvePoint]", followed: str
+    paths: Sequence[Path],
+    found: "MeasuredCampaign",
+    named: tuple[str, Criterion],
+    points: "Sequence[CurvePoint]",
+    followed: str,
 ) -> None:
     from lapledger.replay.plots.curves import learning_plot
 
     footer = small_print(found, [named], f"{followed}; bands: 95% over problems; hollow: some programs are undecided")
     about = {"campaign": found.campaign, "criterion": named[1].hash, "cut": found.cut}
-    save(paths, _rows(points), lambda kind: learning_plot(points, found.title, footer, kind=kind), about)
+    save(paths, _rows(points), lambda kind: learning_plot(points, title_of(found), footer, kind=kind), about)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lapledger.cli.criterion_options import read_criterion, refuse_source
-from lapledger.cli.engine_options import How, engine_options
+from lapledger.cli.engine_options import engine_options
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.amounts import unit_of
@@ -25,29 +25,22 @@ from lapledger.render.output import (
     say,
     tell,
 )
-from lapledger.replay.calibration import Fit
-from lapledger.replay.criteria import Criterion
-from lapledger.replay.explanations.flips import Change, Judgement, tally, turned
-from lapledger.replay.judging.gates import Verdicts
-from lapledger.replay.loading import Calibration, Snapshot, load
-from lapledger.replay.measurements import ProblemMeasurements
-from lapledger.replay.studies.warnings import cautions
+from lapledger.replay.engines import Engine
+from lapledger.replay.explanations.flips import Change, tally, turned
+from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.settings import read_settings
-from lapledger.workflows.judge import Asking, ask, weigh
+from lapledger.workflows.judge import judge_with_progress
 from lapledger.workflows.session import asking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Side:
-    """One side of a comparison: what it said, at which cut, and what of a stored replay came out differently."""
+class _Arm:
+    """One arm of a comparison, and of a stored replay what came out differently."""
 
-    judgement: Judgement
-    campaign: str
-    cut: str
+    judged: JudgedCampaign
     replay_id: str | None = None
     differences: Sequence[str] = ()
     note: str = ""
-    warnings: Sequence[str] = ()
 
 
 @click.command()
@@ -73,7 +66,7 @@ def command(
     ledger: str | None,
     at: str | None,
     as_json: bool,
-    how: How,
+    engine: Engine,
 ) -> None:
     """List the verdicts that differ from A to B, with the run that turned each and the references beside it.
 
@@ -85,17 +78,17 @@ def command(
       lap diff strict loose
       lap diff --criterion-a top-30 --criterion-b per-test-top-30
     """
-    words = _words((a, b), (first, second))
-    refuse_source(source, [] if words else [read_criterion(str(one), {})[1] for one in (first, second)])
+    names = _names((a, b), (first, second))
+    refuse_source(source, [] if names else [read_criterion(str(one), {})[1] for one in (first, second)])
     with asking(read_settings(ledger=ledger).location, at) as questions:
         through = None
-        if words is None:
+        if names is None:
             before, after = (
-                _asked(questions, str(one), campaign, asking=Asking(source=source, how=how)) for one in (first, second)
+                _judge(questions, str(one), campaign, source=source, engine=engine) for one in (first, second)
             )
         else:
-            before, after, through = _stored(questions, words, campaign, how=how)
-        changes = _turned(before.judgement, after.judgement, through)
+            before, after, through = _stored(questions, names, campaign, engine=engine)
+        changes = _turned(before.judged, after.judged, through)
     compared = _Compared(before, after, through, changes)
     if as_json:
         print_json(_as_json(compared))
@@ -105,7 +98,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _words(names: tuple[str | None, str | None], criteria: tuple[str | None, str | None]) -> tuple[str, str] | None:
+def _names(names: tuple[str | None, str | None], criteria: tuple[str | None, str | None]) -> tuple[str, str] | None:
     """The names of two replays, None for two criteria; UserError for anything else."""
     a, b = names
     if a is not None and b is not None and criteria == (None, None):
@@ -115,45 +108,34 @@ def _words(names: tuple[str | None, str | None], criteria: tuple[str | None, str
     raise UserError("name two stored replays, as `lap diff A B`, or two criteria with --criterion-a and --criterion-b")
 
 
-def _asked(questions: Questions, criterion: str, campaign: str | None, *, asking: Asking) -> _Side:
-    snapshot = load(questions, campaign)
-    answer = ask(questions, snapshot, *read_criterion(criterion, {}), asking=asking)
-    return _Side(answer.judgement, snapshot.name, snapshot.cut, warnings=answer.warnings)
+def _judge(questions: Questions, criterion: str, campaign: str | None, *, source: str | None, engine: Engine) -> _Arm:
+    snapshot, (name, read) = load(questions, campaign), read_criterion(criterion, {})
+    return _Arm(judge_with_progress(questions, snapshot, read, name=name, source=source, engine=engine))
 
 
 def _stored(
-    questions: Questions, words: tuple[str, str], campaign: str | None, *, how: How
-) -> tuple[_Side, _Side, str | None]:
-    """Both replays asked again at their own cuts, and the calibration that their programs meet through."""
-    from lapledger.consumers.derive.named_replay_reader import find_replay, meeting
+    questions: Questions, names: tuple[str, str], campaign: str | None, *, engine: Engine
+) -> tuple[_Arm, _Arm, str | None]:
+    """Both replays judged again at their own cuts, and the calibration that their programs meet through."""
+    from lapledger.consumers.derive.named_replay_reader import find_replay, shared_calibration
 
     if campaign is not None:
         raise UserError("a stored replay names its own campaign; leave --campaign out")
-    rows = [find_replay(questions, name) for name in words]
-    through = meeting(questions, *rows)
-    before, after = (_again(questions, row, how) for row in rows)
+    rows = [find_replay(questions, name) for name in names]
+    through = shared_calibration(questions, *rows)
+    before, after = (_check(questions, row, engine) for row in rows)
     return before, after, through
 
 
-def _again(questions: Questions, row: dict[str, Any], how: How) -> _Side:
-    """A replay asked again at its own cut, with what to be wary of in it."""
-    from lapledger.consumers.derive.named_replay_reader import ask_again
+def _check(questions: Questions, row: dict[str, Any], engine: Engine) -> _Arm:
+    """A replay judged again at its own cut, with what differs from what was stored."""
+    from lapledger.consumers.derive.named_replay_reader import check_replay
 
-    fits: list[Fit] = []
-
-    def judge(
-        snapshot: Snapshot, criterion: Criterion, calibration: Calibration | None
-    ) -> tuple[Sequence[ProblemMeasurements], Sequence[Verdicts]]:
-        fits.extend([calibration.fit] if calibration else [])
-        return weigh(snapshot, criterion, calibration, how=how)
-
-    again = ask_again(questions.ledger, questions, row, judge=judge)
-    said = Judgement(row["name"], again.criterion, again.measured, again.verdicts)
-    warnings = cautions(again.measured, {row["name"]: again.criterion}, fits[0] if fits else None)
-    return _Side(said, row["campaign_id"], row["cut"], row["replay_id"], again.differences, again.note, warnings)
+    checked = check_replay(questions.ledger, questions, row, engine=engine)
+    return _Arm(checked.judged, row["replay_id"], checked.differences, checked.note)
 
 
-def _turned(before: Judgement, after: Judgement, through: str | None) -> list[Change]:
+def _turned(before: JudgedCampaign, after: JudgedCampaign, through: str | None) -> list[Change]:
     changes = []
     with progress("comparing", len(before.verdicts)) as bar:
         for found in turned(before, after, through=through):
@@ -164,46 +146,41 @@ def _turned(before: Judgement, after: Judgement, through: str | None) -> list[Ch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Compared:
-    """Two sides and what differs."""
+    """Two arms and what differs."""
 
-    before: _Side
-    after: _Side
+    before: _Arm
+    after: _Arm
     through: str | None
     changes: Sequence[Change]
 
     @property
     def only(self) -> tuple[int, int]:
-        """Candidates that only one side holds: they are compared with nothing."""
-        one, other = (
-            {
-                (v.problem, v.programs[i])
-                for v in side.judgement.verdicts
-                for i in range(len(v.programs))
-                if v.candidate[i]
-            }
-            for side in (self.before, self.after)
+        """Candidates that only one arm holds: they are compared with nothing."""
+        a, b = (
+            {(v.problem, v.programs[i]) for v in arm.judged.verdicts for i in range(len(v.programs)) if v.candidate[i]}
+            for arm in (self.before, self.after)
         )
-        return len(one - other), len(other - one)
+        return len(a - b), len(b - a)
 
 
 def _warn(compared: _Compared, *, quiet: bool) -> bool:
     """Says on stderr what a stored replay said differently; whether every one agrees with the facts at its cut."""
     if not quiet:
-        tell(dict.fromkeys((*compared.before.warnings, *compared.after.warnings)))
-    for side in (compared.before, compared.after):
-        name = side.judgement.name
-        if side.note:
-            say(f"note: replay {name!r}: {side.note}")
-        if side.differences:
-            count = len(side.differences)
+        tell(dict.fromkeys((*compared.before.judged.warnings, *compared.after.judged.warnings)))
+    for arm in (compared.before, compared.after):
+        name = arm.judged.name
+        if arm.note:
+            say(f"note: replay {name!r}: {arm.note}")
+        if arm.differences:
+            count = len(arm.differences)
             say(f"WARNING: replay {name!r} is not what the facts at its cut say: {count} differences")
-            for line in side.differences[:5]:
+            for line in arm.differences[:5]:
                 say(f"WARNING:   {plain(line)}")
-    return not any(side.differences and not side.note for side in (compared.before, compared.after))
+    return not any(arm.differences and not arm.note for arm in (compared.before, compared.after))
 
 
 def _show(compared: _Compared, limit: int) -> None:
-    before, after, changes = compared.before.judgement, compared.after.judgement, compared.changes
+    before, after, changes = compared.before.judged, compared.after.judged, compared.changes
     for change in changes[:limit]:
         show_change(change, before, after)
     if len(changes) > limit:
@@ -215,16 +192,18 @@ def _show(compared: _Compared, limit: int) -> None:
         click.echo(f"compared with nothing: {lone[0]} candidates only {before.name} holds, {lone[1]} only {after.name}")
     if compared.through:
         click.echo(f"two campaigns, through calibration {compared.through[:12]}")
-    for side in (compared.before, compared.after):
-        said = side.judgement
-        click.echo(f"{said.name}: campaign {side.campaign}, criterion {said.criterion.hash[:12]}, cut {side.cut}")
+    for arm in (compared.before, compared.after):
+        judged = arm.judged
+        click.echo(
+            f"{judged.name}: campaign {judged.campaign}, criterion {judged.criterion.hash[:12]}, cut {judged.cut}"
+        )
 
 
 def _as_json(compared: _Compared) -> dict[str, Any]:
     lone = compared.only
     return {
-        "a": _side_json(compared.before),
-        "b": _side_json(compared.after),
+        "a": _arm_json(compared.before),
+        "b": _arm_json(compared.after),
         "through": compared.through,
         "only_a": lone[0],
         "only_b": lone[1],
@@ -234,17 +213,17 @@ def _as_json(compared: _Compared) -> dict[str, Any]:
     }
 
 
-def _side_json(side: _Side) -> dict[str, Any]:
-    said = side.judgement
+def _arm_json(arm: _Arm) -> dict[str, Any]:
+    judged = arm.judged
     return {
-        "name": said.name,
-        "replay_id": side.replay_id,
-        "campaign": side.campaign,
-        "cut": side.cut,
-        "criterion": said.criterion.hash,
-        "canonical": said.criterion.canonical().decode(),
-        "unit": unit_of(said.criterion.clock),
-        "differences": list(side.differences),
-        "note": side.note,
-        "warnings": list(side.warnings),
+        "name": judged.name,
+        "replay_id": arm.replay_id,
+        "campaign": judged.campaign,
+        "cut": judged.cut,
+        "criterion": judged.criterion.hash,
+        "canonical": judged.criterion.canonical().decode(),
+        "unit": unit_of(judged.criterion.clock),
+        "differences": list(arm.differences),
+        "note": arm.note,
+        "warnings": list(judged.warnings),
     }

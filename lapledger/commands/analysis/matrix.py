@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.study_options import Measured, Study, named_criteria, small_print, study_options
+from lapledger.cli.study_options import Study, named_criteria, small_print, study_options, study_warnings, title_of
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import of_shares
 from lapledger.render.output import print_json, print_table, progress, say, tell
@@ -17,6 +17,7 @@ from lapledger.replay.criteria import ENVIRONMENTS, Criterion
 from lapledger.workflows.malloc import keep_freed_memory
 
 if TYPE_CHECKING:
+    from lapledger.replay.loading import MeasuredCampaign
     from lapledger.replay.studies.matrix import FamilyFigures, Matrix
 
 
@@ -46,24 +47,24 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
       lap matrix --run "qwen-*-{step}" --criterion top-30 --criterion pre-2s --out matrix.png --out matrix.csv
     """
     keep_freed_memory()
-    from lapledger.cli.study_engine import Each
+    from lapledger.replay.engines import Each
     from lapledger.replay.studies.matrix import family_figures, matrix
     from lapledger.replay.studies.models import find_runs
 
     criteria = named_criteria(words, list(ENVIRONMENTS.items()))
     with study.asking() as questions:
-        found = study.measured(questions, Criterion())
+        found = study.measure(questions, Criterion())
     chosen = find_runs(found.models, runs)
     if not chosen:
         raise UserError("lap matrix: only humans made programs here; name a run with --run human, or run a model's")
-    with progress("matrix", len(found.problems)) as bar:
+    with progress("matrix", len(found.measurements)) as bar:
 
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        weighed = matrix(found.problems, criteria, chosen, heard, each=Each(study.how))
+        weighed = matrix(found.measurements, criteria, chosen, heard, each=Each(study.engine))
     figures = family_figures(weighed)
-    warnings = found.warnings(criteria, {model for own in chosen.values() for model in own})
+    warnings = study_warnings(found, criteria, {model for own in chosen.values() for model in own})
     if study.paths:
         _save(study.paths, found, criteria, weighed, figures)
     if study.as_json:
@@ -119,7 +120,7 @@ def _families(figures: "Sequence[FamilyFigures]") -> list[dict[str, Any]]:
 
 
 def _as_json(
-    found: Measured, criteria: Mapping[str, Criterion], weighed: "Matrix", figures: "Sequence[FamilyFigures]"
+    found: "MeasuredCampaign", criteria: Mapping[str, Criterion], weighed: "Matrix", figures: "Sequence[FamilyFigures]"
 ) -> dict[str, Any]:
     return {
         "cut": found.cut,
@@ -134,7 +135,7 @@ def _as_json(
 
 def _save(
     paths: Sequence[Path],
-    found: Measured,
+    found: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     weighed: "Matrix",
     figures: "Sequence[FamilyFigures]",
@@ -144,11 +145,11 @@ def _save(
     footer = small_print(found, list(criteria.items()), "-: no problem left, or runs that do not differ")
     about = {"campaign": found.campaign, "cut": found.cut}
     rows = _tables(criteria, weighed, figures)
-    save(paths, rows, lambda kind: matrix_plot(weighed, found.title, footer, kind=kind), about)
+    save(paths, rows, lambda kind: matrix_plot(weighed, title_of(found), footer, kind=kind), about)
 
 
 def _show(
-    found: Measured, criteria: Mapping[str, Criterion], weighed: "Matrix", figures: "Sequence[FamilyFigures]"
+    found: "MeasuredCampaign", criteria: Mapping[str, Criterion], weighed: "Matrix", figures: "Sequence[FamilyFigures]"
 ) -> None:
     _show_cells(found, weighed)
     if len(weighed.runs) > 1:
@@ -161,7 +162,7 @@ def _show(
     click.echo(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
 
 
-def _show_cells(found: Measured, weighed: "Matrix") -> None:
+def _show_cells(found: "MeasuredCampaign", weighed: "Matrix") -> None:
     """pass@1 and its intervals over problems; those over repetitions, and bounds, where there are any."""
     values, problems = weighed.values, weighed.problems
     rows = [
@@ -169,7 +170,7 @@ def _show_cells(found: Measured, weighed: "Matrix") -> None:
         for row, (name, line) in enumerate(zip(weighed.criteria, values.tolist(), strict=True))
     ]
     first = ("criterion", "family", "problems", "undecided", *weighed.runs)
-    print_table(first, rows, title=f"{found.title}, pass@1 in %")
+    print_table(first, rows, title=f"{title_of(found)}, pass@1 in %")
     columns, lines = ("criterion", *weighed.runs), list(zip(weighed.criteria, weighed.cells, strict=True))
     within = [(name, *(of_shares(cell.interval, cell.method) for cell in cells)) for name, cells in lines]
     print_table(columns, within, title="95% interval of pass@1 over problems, %")
@@ -184,7 +185,7 @@ def _show_cells(found: Measured, weighed: "Matrix") -> None:
         print_table(columns, upper, title="pass@1 at most, with undecided programs as passed, %")
 
 
-def _show_families(found: Measured, figures: "Sequence[FamilyFigures]") -> None:
+def _show_families(found: "MeasuredCampaign", figures: "Sequence[FamilyFigures]") -> None:
     columns = (
         "family",
         "criteria",

@@ -13,16 +13,16 @@ from lapledger.cli.engine_options import engine_options
 from lapledger.ledger.atomic_write import write_whole
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say
-from lapledger.render.replay_table import as_json as told
+from lapledger.render.replay_table import as_json as table_json
 from lapledger.render.replay_table import show, show_flips
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.explanations.flips import Change, turned
-from lapledger.replay.loading import Snapshot, load
+from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import CLOCKS
 from lapledger.settings import read_settings
-from lapledger.workflows.judge import Answer, Asking, ask
+from lapledger.workflows.judge import judge_with_progress
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.named_replays import Asked, Naming, list_replays, naming_options, preview, settle
+from lapledger.workflows.named_replays import Naming, list_replays, naming_options, preview, settle
 from lapledger.workflows.session import asking
 
 
@@ -81,26 +81,29 @@ def command(
         list_replays(place, at, as_json=as_json)
         return
     name_flips, plot = rest.pop("name_flips"), rest.pop("plot")
-    how = Asking(k=rest.pop("k"), source=rest.pop("source"), how=rest.pop("how"))
+    k, source, engine = rest.pop("k"), rest.pop("source"), rest.pop("engine")
     criteria = _criteria(word, taus, rest)
     if against is not None and naming is None:
         criteria.append(read_criterion(against, {}))
-    _check(criteria, source=how.source, alone=name_flips and naming is None)
+    _check(criteria, source=source, alone=name_flips and naming is None)
     clocks = CLOCKS if naming else frozenset(criterion.clock for _, criterion in criteria)  # flips may ask any other
     with asking(place, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
-        answers = [ask(questions, snapshot, *one, asking=how) for one in criteria]
+        judged = [
+            judge_with_progress(questions, snapshot, criterion, name=name, source=source, k=k, engine=engine)
+            for name, criterion in criteria
+        ]
         if plot:
-            draw(answers[0], Path(plot), snapshot)
-        flipped = _flips(answers)
-        asked = naming and Asked(naming, snapshot, answers[0], preview(questions, snapshot, answers[0], naming))
+            draw(judged[0], Path(plot))
+        flipped = _flips(judged)
+        named = naming and preview(questions, judged[0], naming)
     if not as_json:
-        show(answers, snapshot)
-        for found in flipped:
-            show_flips(*found, name_flips=name_flips)
-    replay = asked and settle(place, asked, quiet=as_json, name_flips=name_flips)
+        show(judged)
+        for flips in flipped:
+            show_flips(*flips, name_flips=name_flips)
+    replay = named and settle(place, named, quiet=as_json, name_flips=name_flips)
     if as_json:
-        print_json({**told(answers, snapshot, flipped), **({"replay": replay} if replay else {})})
+        print_json({**table_json(judged, flipped), **({"replay": replay} if replay else {})})
 
 
 def _check(criteria: Sequence[tuple[str, Criterion]], *, source: str | None, alone: bool) -> None:
@@ -125,15 +128,15 @@ def _criteria(word: str | None, taus: Sequence[str], flags: dict[str, Any]) -> l
     return [(f"{prefix}p_{tau}", replace(criterion, tau=tau)) for tau in taus] or [(name, criterion)]
 
 
-def _flips(answers: Sequence[Answer]) -> list[tuple[str, str, list[Change]]]:
+def _flips(judged: Sequence[JudgedCampaign]) -> list[tuple[str, str, list[Change]]]:
     """Flips between each two criteria that follow each other: (before, after, flips)."""
     return [
-        (a.name, b.name, [change for found in turned(a.judgement, b.judgement, timed=False) for change in found])
-        for a, b in pairwise(answers)
+        (a.name, b.name, [change for changes in turned(a, b, timed=False) for change in changes])
+        for a, b in pairwise(judged)
     ]
 
 
-def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
+def draw(judged: JudgedCampaign, path: Path) -> None:
     """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
     from lapledger.replay.plots.curves import curve_plot
     from lapledger.replay.studies.curves import tau_curve
@@ -141,8 +144,8 @@ def draw(answer: Answer, path: Path, snapshot: Snapshot) -> None:
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg"):
         raise UserError(f"--plot {path}: the ending says the format; use .png or .svg")
-    curves = tau_curve(answer.measured, answer.criterion, [*range(5, 101, 5)])
-    title = f"campaign {snapshot.name}: {len(snapshot.problems)} problems"
-    data = curve_plot(curves, title, f"criterion {answer.criterion.hash[:12]}, cut {snapshot.cut}", fmt=kind)  # type: ignore[arg-type]
+    curves = tau_curve(judged.measurements, judged.criterion, [*range(5, 101, 5)])
+    title = f"campaign {judged.campaign}: {len(judged.measurements)} problems"
+    data = curve_plot(curves, title, f"criterion {judged.criterion.hash[:12]}, cut {judged.cut}", fmt=kind)  # type: ignore[arg-type]
     write_whole(path, data)
     say(f"picture written to {path}")

@@ -9,25 +9,27 @@ import click
 
 from lapledger.cli.axes import durations_ns, factors, percents
 from lapledger.cli.criterion_options import criterion_options, read_criterion
-from lapledger.cli.engine_options import How
 from lapledger.cli.study_options import (
-    Measured,
     Study,
     about,
     scale_options,
     seed_option,
     small_print,
     study_options,
+    study_warnings,
     tau_option,
+    title_of,
 )
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
 from lapledger.render.output import print_json, print_table, progress, tell
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import NS_PER_MS, Criterion
+from lapledger.replay.engines import Engine
 from lapledger.workflows.malloc import keep_freed_memory
 
 if TYPE_CHECKING:
+    from lapledger.replay.loading import MeasuredCampaign
     from lapledger.replay.studies.robustness import Line
     from lapledger.replay.studies.sweeps import Point
     from lapledger.replay.studies.warnings import Places
@@ -78,24 +80,24 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
     betas = durations_ns("--beta", rest.pop("beta"), signed=True)
     name, criterion = read_criterion(word, rest)
     with study.asking() as questions:
-        found = study.measured(questions, criterion)
+        found = study.measure(questions, criterion)
     shown = _shown(found, runs, baseline)
-    points = _points(found, criterion, (taus, alphas, betas), study.how)
+    points = _points(found, criterion, (taus, alphas, betas), study.engine)
     series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.model in shown]
     if study.paths:
         _save(study.paths, found, (name, criterion), series, baseline)
-    warnings = found.warnings({name: criterion}, shown, _asked((taus, alphas, betas)))
+    warnings = study_warnings(found, {name: criterion}, shown, _asked((taus, alphas, betas)))
     if study.as_json:
         told = {"baseline": baseline, "seed": seed, "warnings": warnings, "points": _rows(series)}
         print_json({**about(found, name, criterion), **told})
         return
     rows = [_words(place) for one in series for place in _places(one)]
-    print_table(COLUMNS, rows, title=f"{found.title}, gain over {baseline}", cut=found.cut)
+    print_table(COLUMNS, rows, title=f"{title_of(found)}, gain over {baseline}", cut=found.cut)
     click.echo(f"{name}: criterion {criterion.hash[:12]}, seed {seed}; nothing was run")
     tell(warnings)
 
 
-def _shown(found: Measured, runs: Sequence[str], baseline: str) -> set[str]:
+def _shown(found: "MeasuredCampaign", runs: Sequence[str], baseline: str) -> set[str]:
     """The models to show, the baseline always among them; UserError when it made nothing."""
     from lapledger.replay.studies.models import find_runs
 
@@ -107,10 +109,12 @@ def _shown(found: Measured, runs: Sequence[str], baseline: str) -> set[str]:
 
 
 def _points(
-    found: Measured, criterion: Criterion, asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]], how: How
+    found: "MeasuredCampaign",
+    criterion: Criterion,
+    asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]],
+    engine: Engine,
 ) -> "tuple[list[Point], list[Point]]":
     """The two sweeps that the lines run through, along beta and along alpha."""
-    from lapledger.cli.study_engine import by_processes
     from lapledger.replay.studies.robustness import line_axes
     from lapledger.replay.studies.sweeps import sweep
 
@@ -122,7 +126,7 @@ def _points(
             bar.advance(bar.task_ids[0], done)
 
         first, second = (
-            sweep(found.problems, criterion, axes, heard, with_shares=True, each=by_processes(how)) for axes in along
+            sweep(found.measurements, criterion, axes, heard, with_shares=True, engine=engine) for axes in along
         )
     return first, second
 
@@ -189,7 +193,11 @@ def _words(place: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _save(
-    paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], series: "Sequence[Line]", baseline: str
+    paths: Sequence[Path],
+    found: "MeasuredCampaign",
+    named: tuple[str, Criterion],
+    series: "Sequence[Line]",
+    baseline: str,
 ) -> None:
     from lapledger.replay.plots.curves import robustness_plot
 
@@ -197,4 +205,6 @@ def _save(
         found, [named], "only references are scaled; bands: 95% over problems; hollow: some programs are undecided"
     )
     about = {"campaign": found.campaign, "baseline": baseline, "criterion": named[1].hash, "cut": found.cut}
-    save(paths, _rows(series), lambda kind: robustness_plot(series, baseline, found.title, footer, kind=kind), about)
+    save(
+        paths, _rows(series), lambda kind: robustness_plot(series, baseline, title_of(found), footer, kind=kind), about
+    )

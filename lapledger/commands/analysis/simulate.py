@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.engine_options import How
-from lapledger.cli.study_options import Measured, Study, named_criteria, small_print, study_options
+from lapledger.cli.study_options import Study, named_criteria, small_print, study_options, study_warnings, title_of
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import print_json, print_table, progress, say, tell
 from lapledger.render.pictures import save
 from lapledger.replay.criteria import ENVIRONMENTS, REWARDS, Criterion
+from lapledger.replay.engines import Engine
 from lapledger.replay.studies.models import HUMAN
 from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.training_results import read_results
 
 if TYPE_CHECKING:
+    from lapledger.replay.loading import MeasuredCampaign
     from lapledger.replay.studies.simulator import Agreement, Simulation
 
 COLUMNS = (
@@ -69,13 +70,13 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
     criteria = named_criteria(words, [*ENVIRONMENTS.items(), *REWARDS.items()])
     results = read_results(online) if online else {}
     with study.asking() as questions:
-        found = study.measured(questions, Criterion())
+        found = study.measure(questions, Criterion())
     _check_model(found, model)
-    simulations = _simulate(found, criteria, seed=seed, model=model, how=study.how)
+    simulations = _simulate(found, criteria, seed=seed, model=model, engine=study.engine)
     agreed = _agreement(simulations, results)
     if study.paths:
         _save(study.paths, found, criteria, simulations, seed)
-    warnings = found.warnings(criteria, {model})
+    warnings = study_warnings(found, criteria, {model})
     if study.as_json:
         print_json({**_as_json(found, criteria, simulations, agreed, seed), "warnings": warnings})
     else:
@@ -83,25 +84,25 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
         tell(warnings)
 
 
-def _check_model(found: Measured, model: str) -> None:
+def _check_model(found: "MeasuredCampaign", model: str) -> None:
     """Nothing; UserError where nobody of that name made a program."""
-    known = sorted({by for m in found.problems for by in m.models})
+    known = sorted({by for m in found.measurements for by in m.models})
     if model not in known:
         raise UserError(f"--model {model}: no such model in this campaign; choose one of {', '.join(known)}")
 
 
 def _simulate(
-    found: Measured, criteria: Mapping[str, Criterion], *, seed: int, model: str, how: How
+    found: "MeasuredCampaign", criteria: Mapping[str, Criterion], *, seed: int, model: str, engine: Engine
 ) -> "list[Simulation]":
-    from lapledger.cli.study_engine import Each
+    from lapledger.replay.engines import Each
     from lapledger.replay.studies.simulator import simulate
 
-    with progress("simulate", len(found.problems)) as bar:
+    with progress("simulate", len(found.measurements)) as bar:
 
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return simulate(found.problems, criteria, model=model, each=Each(how, seed), progress=heard)
+        return simulate(found.measurements, criteria, model=model, each=Each(engine, seed), progress=heard)
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":
@@ -133,7 +134,7 @@ def _row(one: "Simulation", criterion: Criterion) -> dict[str, Any]:
 
 
 def _as_json(
-    found: Measured,
+    found: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     simulations: "Sequence[Simulation]",
     agreed: "Sequence[Agreement]",
@@ -152,7 +153,7 @@ def _as_json(
 
 def _save(
     paths: Sequence[Path],
-    found: Measured,
+    found: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     simulations: "Sequence[Simulation]",
     seed: int,
@@ -166,18 +167,18 @@ def _save(
     ]
     footer = small_print(found, list(criteria.items()), f"seed {seed}; dotted: the cuts of the verdicts, and f(u) = u")
     about = {"campaign": found.campaign, "seed": str(seed), "cut": found.cut}
-    save(paths, rows, lambda kind: simulator_plot(simulations, found.title, footer, kind=kind), about)
+    save(paths, rows, lambda kind: simulator_plot(simulations, title_of(found), footer, kind=kind), about)
 
 
 def _show(
-    found: Measured,
+    found: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     simulations: "Sequence[Simulation]",
     agreed: "Sequence[Agreement]",
     seed: int,
 ) -> None:
     rows = [(one.name, one.problems, one.undecided, *_figures(one), one.figures.verdict) for one in simulations]
-    print_table(COLUMNS, rows, title=f"{found.title}, seed {seed}", cut=found.cut)
+    print_table(COLUMNS, rows, title=f"{title_of(found)}, seed {seed}", cut=found.cut)
     if agreed:
         shown = [(one.figure, one.criteria, _number(one.correlation), _number(one.p)) for one in agreed]
         print_table(("figure", "criteria", "Spearman with training", "p"), shown)

@@ -9,16 +9,26 @@ import click
 
 from lapledger.cli.axes import durations_ns, factors, percents, timeouts_ns
 from lapledger.cli.criterion_options import criterion_options, read_criterion
-from lapledger.cli.engine_options import How
-from lapledger.cli.study_options import Measured, Study, about, scale_options, small_print, study_options, tau_option
+from lapledger.cli.study_options import (
+    Study,
+    about,
+    scale_options,
+    small_print,
+    study_options,
+    study_warnings,
+    tau_option,
+    title_of,
+)
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
 from lapledger.render.output import print_json, print_table, progress, tell
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import NS_PER_MS, Criterion
+from lapledger.replay.engines import Engine
 from lapledger.workflows.malloc import keep_freed_memory
 
 if TYPE_CHECKING:
+    from lapledger.replay.loading import MeasuredCampaign
     from lapledger.replay.studies.sweeps import Axes, Point
     from lapledger.replay.studies.warnings import Places
 
@@ -59,8 +69,8 @@ def command(study: Study, word: str | None, **rest: Any) -> None:
     axes = _axes(*(rest.pop(name) for name in ("tau", "timeout", "alpha", "beta")))
     name, criterion = read_criterion(word, rest)
     with study.asking() as questions:
-        found = study.measured(questions, criterion)
-    points = _sweep(found, criterion, axes, study.how)
+        found = study.measure(questions, criterion)
+    points = _sweep(found, criterion, axes, study.engine)
     if study.paths:
         _save(study.paths, found, (name, criterion), points)
     warnings = _warnings(found, criterion, axes)
@@ -90,8 +100,7 @@ def _axes(tau: str, timeout: str, alpha: str, beta: str) -> "Axes":
     return axes
 
 
-def _sweep(found: Measured, criterion: Criterion, axes: "Axes", how: How) -> "list[Point]":
-    from lapledger.cli.study_engine import by_processes
+def _sweep(found: "MeasuredCampaign", criterion: Criterion, axes: "Axes", engine: Engine) -> "list[Point]":
     from lapledger.replay.studies.sweeps import sweep
 
     with progress("sweep", axes.replays) as bar:
@@ -99,25 +108,29 @@ def _sweep(found: Measured, criterion: Criterion, axes: "Axes", how: How) -> "li
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return sweep(found.problems, criterion, axes, heard, each=by_processes(how))
+        return sweep(found.measurements, criterion, axes, heard, engine=engine)
 
 
-def _capped(found: Measured, axes: "Axes", criterion: Criterion) -> list[dict[str, Any]]:
+def _capped(found: "MeasuredCampaign", axes: "Axes", criterion: Criterion) -> list[dict[str, Any]]:
     """The timeouts that lie above what was executed, each with the runs that only a longer run could decide."""
     from lapledger.replay.studies.sweeps import at
     from lapledger.replay.studies.warnings import killed_before
 
     places = _places(axes)
-    beyond = [(timeout, *killed_before(found.problems, at(criterion, timeout), places)) for timeout in axes.timeouts_ns]
+    beyond = [
+        (timeout, *killed_before(found.measurements, at(criterion, timeout), places)) for timeout in axes.timeouts_ns
+    ]
     return [{"timeout_ns": timeout, "runs": runs, "programs": programs} for timeout, runs, programs in beyond if runs]
 
 
-def _warnings(found: Measured, criterion: Criterion, axes: "Axes") -> tuple[str, ...]:
+def _warnings(found: "MeasuredCampaign", criterion: Criterion, axes: "Axes") -> tuple[str, ...]:
     """What to be wary of at each timeout; one that is the criterion's own is not named."""
     from lapledger.replay.studies.sweeps import at
 
     asked = {f"timeout {timeout / NS_PER_MS:g} ms" if timeout else "": timeout for timeout in axes.timeouts_ns}
-    return found.warnings({name: at(criterion, timeout) for name, timeout in asked.items()}, places=_places(axes))
+    return study_warnings(
+        found, {name: at(criterion, timeout) for name, timeout in asked.items()}, places=_places(axes)
+    )
 
 
 def _places(axes: "Axes") -> "Places":
@@ -133,15 +146,17 @@ def _rows(points: "Sequence[Point]") -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "shares"} for row in rows]
 
 
-def _save(paths: Sequence[Path], found: Measured, named: tuple[str, Criterion], points: "Sequence[Point]") -> None:
+def _save(
+    paths: Sequence[Path], found: "MeasuredCampaign", named: tuple[str, Criterion], points: "Sequence[Point]"
+) -> None:
     from lapledger.replay.plots.swept import sweep_plot
 
     footer = small_print(found, [named], "bands: 95% over problems; hollow: some programs are undecided")
     about = {"campaign": found.campaign, "criterion": named[1].hash, "cut": found.cut}
-    save(paths, _rows(points), lambda kind: sweep_plot(points, found.title, footer, kind=kind), about)
+    save(paths, _rows(points), lambda kind: sweep_plot(points, title_of(found), footer, kind=kind), about)
 
 
-def _show(found: Measured, named: tuple[str, Criterion], axes: "Axes", points: "Sequence[Point]") -> None:
+def _show(found: "MeasuredCampaign", named: tuple[str, Criterion], axes: "Axes", points: "Sequence[Point]") -> None:
     rows = [
         (
             point.alpha,
@@ -158,7 +173,7 @@ def _show(found: Measured, named: tuple[str, Criterion], axes: "Axes", points: "
         )
         for point in points
     ]
-    print_table(COLUMNS, rows, title=found.title, cut=found.cut)
+    print_table(COLUMNS, rows, title=title_of(found), cut=found.cut)
     click.echo(f"{named[0]}: criterion {named[1].hash[:12]}; {axes.replays} replays, nothing was run")
 
 

@@ -101,13 +101,12 @@ def _rewards(place: Place, cut: str) -> tuple[int, list[str], list[str]]:
     """Rewards computed again, and problems and notes of these and of the named replays, asked again."""
     from lapledger.consumers.derive.named_replay_reader import verify_replays
     from lapledger.consumers.derive.reward_audit import verify_rewards
-    from lapledger.workflows.judge import weigh
 
     with asking(place, cut) as questions:
         total = questions.rows("SELECT count(*) AS n FROM reward")[0]["n"]
         with progress("rewards", total) as bar:
             count, wrong, told = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
-        _, denied, noted = verify_replays(questions.ledger, questions, weigh)
+        _, denied, noted = verify_replays(questions.ledger, questions)
     return count, [*wrong, *denied], [*told, *noted]
 
 

@@ -23,7 +23,15 @@ from lapledger.render.output import (
 )
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.explanations.why import Explanation, explain
-from lapledger.replay.loading import Calibration, Snapshot, executed_by, load, prepared
+from lapledger.replay.loading import (
+    Calibration,
+    Snapshot,
+    executed_by,
+    find_calibration,
+    load,
+    prepare_problem,
+    stored_calibration,
+)
 from lapledger.replay.measurements import ProblemMeasurements, durations
 from lapledger.replay.studies.warnings import cautions
 from lapledger.settings import read_settings
@@ -106,8 +114,6 @@ def _criterion(questions: Questions, row: dict[str, Any]) -> Criterion:
 
 
 def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, Any]:
-    from lapledger.consumers.derive.calibrator import find_calibration, stored_calibration
-
     criterion, reward = asked.criterion, asked.reward
     snapshot = load(questions, asked.campaign)
     calibration = (
@@ -115,7 +121,7 @@ def _explain(questions: Questions, program: str, asked: _Question) -> dict[str, 
         if reward and reward["calibration_id"]
         else find_calibration(questions, snapshot.name, criterion, source=asked.source)
     )
-    m = prepared(snapshot, _problem_of(snapshot, program), criterion, calibration)
+    m = prepare_problem(snapshot, _problem_of(snapshot, program), criterion, calibration)
     explanation = explain(m, criterion, program)
     test = explanation.deciding_test
     measured = int(durations(m, criterion)[m.row(program), m.tests.ids.index(test)]) if test else None

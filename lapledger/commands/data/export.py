@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lapledger.cli.export_bundle import bundle, check
-from lapledger.cli.export_options import FILE, FOLDER, asked_of, question_options
+from lapledger.cli.export_options import FILE, FOLDER, question_options, request_of
 from lapledger.ledger.atomic_write import write_whole
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import print_json, progress, say
@@ -18,7 +18,7 @@ from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.consumers.exports.folders import Writer
-    from lapledger.consumers.exports.judged_export import Gathered, Sample
+    from lapledger.consumers.exports.judged_export import JudgedExport, Sample
     from lapledger.ledger.questions.queries import Questions
 
 model_option = click.option(
@@ -82,9 +82,9 @@ def evalplus(path: Path, model: str | None, **flags: Any) -> None:
     """
     from lapledger.consumers.exports.evalplus import evalplus as shape
 
-    with _gathered(flags) as (questions, gathered):
-        _, by_problem = _samples(gathered, questions, model)
-        _write(path, shape(gathered, by_problem), gathered, flags)
+    with _judged_export(flags) as (questions, export):
+        _, by_problem = _samples(export, questions, model)
+        _write(path, shape(export, by_problem), export, flags)
 
 
 @command.command()
@@ -101,10 +101,10 @@ def livecodebench(path: Path, model: str | None, **flags: Any) -> None:
     from lapledger.consumers.exports.livecodebench import contests
     from lapledger.consumers.exports.livecodebench import livecodebench as shape
 
-    with _gathered(flags) as (questions, gathered):
-        _, by_problem = _samples(gathered, questions, model)
-        statements, told = _statements(gathered, questions), contests(questions, gathered.snapshot.name)
-        _write(path, shape(gathered, by_problem, statements=statements, told=told), gathered, flags)
+    with _judged_export(flags) as (questions, export):
+        _, by_problem = _samples(export, questions, model)
+        statements, told = _statements(export, questions), contests(questions, export.judged.campaign)
+        _write(path, shape(export, by_problem, statements=statements, told=told), export, flags)
 
 
 @command.command()
@@ -121,11 +121,11 @@ def inspect(path: Path, model: str | None, **flags: Any) -> None:
     """
     from lapledger.consumers.exports.inspect import accuracies, inspect_log
 
-    with _gathered(flags) as (questions, gathered):
-        who, by_problem = _samples(gathered, questions, model)
-        statements = _statements(gathered, questions)
-        log = inspect_log(gathered, by_problem, model=who, statements=statements, accuracy=accuracies(by_problem))
-        _write(path, log, gathered, flags)
+    with _judged_export(flags) as (questions, export):
+        who, by_problem = _samples(export, questions, model)
+        statements = _statements(export, questions)
+        log = inspect_log(export, by_problem, model=who, statements=statements, accuracy=accuracies(by_problem))
+        _write(path, log, export, flags)
 
 
 command.add_command(bundle)
@@ -133,34 +133,34 @@ command.add_command(check)
 
 
 @contextmanager
-def _gathered(flags: Mapping[str, Any]) -> "Iterator[tuple[Questions, Gathered]]":
-    from lapledger.consumers.exports.judged_export import gather
+def _judged_export(flags: Mapping[str, Any]) -> "Iterator[tuple[Questions, JudgedExport]]":
+    from lapledger.consumers.exports.judged_export import judge_export
 
-    asked = asked_of(flags)
+    request = request_of(flags)
     with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
-        yield questions, gather(questions, asked)
+        yield questions, judge_export(questions, request)
 
 
 def _samples(
-    gathered: "Gathered", questions: "Questions", model: str | None
+    export: "JudgedExport", questions: "Questions", model: str | None
 ) -> "tuple[str, Sequence[tuple[str, list[Sample]]]]":
     from lapledger.consumers.exports.judged_export import one_model, samples
 
-    who = one_model(gathered, model)
-    with progress("reading sources", len(gathered.measured)) as bar:
+    who = one_model(export.judged, model)
+    with progress("reading sources", len(export.judged.measurements)) as bar:
         found = []
-        for one in samples(gathered, questions, who):
+        for one in samples(export, questions, who):
             found.append(one)
             bar.update(bar.task_ids[0], advance=1)
     return who, found
 
 
-def _statements(gathered: "Gathered", questions: "Questions") -> dict[str, str]:
+def _statements(export: "JudgedExport", questions: "Questions") -> dict[str, str]:
     """The text of each problem that has one."""
     from lapledger.consumers.exports.judged_export import source_of
 
-    wanted = {m.problem for m in gathered.measured}
-    blobs = {name: row["statement_blob"] for name, row in gathered.problems.items() if name in wanted}
+    wanted = {m.problem for m in export.judged.measurements}
+    blobs = {name: row["statement_blob"] for name, row in export.problems.items() if name in wanted}
     return {name: source_of(questions, blob) or "" for name, blob in blobs.items()}
 
 
@@ -172,25 +172,25 @@ def _folder(
 
     if path.exists():
         raise UserError(f"{path} exists; name a folder that does not, or remove this one first")
-    with _gathered(flags) as (questions, gathered):
-        found = tables(gathered, questions)
-        files = shape(found, gathered.about())
+    with _judged_export(flags) as (questions, export):
+        found = tables(export, questions)
+        files = shape(found, export.about())
         with progress("writing", len(files)) as bar:
             write_folder(path, files, lambda: bar.update(bar.task_ids[0], advance=1))
-        _told(path, gathered, {"rows": {name: len(table) for name, table in found.items()}}, flags)
+        _told(path, export, {"rows": {name: len(table) for name, table in found.items()}}, flags)
 
 
-def _write(path: Path, content: Any, gathered: "Gathered", flags: Mapping[str, Any]) -> None:
+def _write(path: Path, content: Any, export: "JudgedExport", flags: Mapping[str, Any]) -> None:
     write_whole(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
-    _told(path, gathered, {}, flags)
+    _told(path, export, {}, flags)
 
 
-def _told(path: Path, gathered: "Gathered", more: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
+def _told(path: Path, export: "JudgedExport", more: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
     """What was written, with the cut on stdout; how much of it is undecided."""
     if flags["as_json"]:
-        print_json({**gathered.about(), "path": path.name, "undecided": gathered.undecided, **more})
+        print_json({**export.about(), "path": path.name, "undecided": export.undecided, **more})
     else:
-        click.echo(f"cut {gathered.snapshot.cut}")
-    say(f"{path}: campaign {gathered.snapshot.name} under {gathered.asked.name}")
-    if gathered.undecided:
-        say(f"warning: {gathered.undecided} programs are undecided; they are neither passed nor failed in the file")
+        click.echo(f"cut {export.judged.cut}")
+    say(f"{path}: campaign {export.judged.campaign} under {export.judged.name}")
+    if export.undecided:
+        say(f"warning: {export.undecided} programs are undecided; they are neither passed nor failed in the file")
