@@ -15,7 +15,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from lapledger.ledger.errors import LapError
-from lapledger.ledger.store.location import Place
+from lapledger.ledger.store.location import Location
 from lapledger.replay.errors import ReplayError
 from lapledger.tui.question import Question
 from lapledger.tui.tables import TableScreen
@@ -45,9 +45,9 @@ class LedgerApp(App[Exception]):
         Binding("c", "reading", "reading"),
     ]
 
-    def __init__(self, place: Place, at: str | None, question: Question) -> None:
+    def __init__(self, location: Location, at: str | None, question: Question) -> None:
         super().__init__()
-        self.place = place
+        self.location = location
         self.question = question
         self.campaign: str | None = None
         self.view: View | None = None
@@ -76,12 +76,12 @@ class LedgerApp(App[Exception]):
         self._change("reading the newest cut ...", lambda: self._read(None))
 
     def action_tau(self, tau: str) -> None:
-        """Asks for the fastest tau percent."""
-        self._ask(self.question.with_tau(tau))
+        """Switches to the fastest tau percent."""
+        self._judge_by(self.question.with_tau(tau))
 
     def action_reading(self) -> None:
         """Switches between the readings of the quality q."""
-        self._ask(self.question.with_next_reading())
+        self._judge_by(self.question.with_next_reading())
 
     async def attempt(self, function: Callable[..., T | None], *arguments: object) -> T | None:
         """What the function returns from another thread; None after a failure, which is shown or ends everything."""
@@ -91,18 +91,18 @@ class LedgerApp(App[Exception]):
             if self.view is None:  # there is nothing to show
                 self.exit(error)
             self.error = f"lap: {' '.join(str(error).split())}"
-        except Exception as error:  # noqa: BLE001  (the caller tells it in one line, once the terminal is restored)
+        except Exception as error:  # noqa: BLE001  (the caller reports it in one line, once the terminal is restored)
             self.exit(error)
         return None
 
-    def _ask(self, question: Question) -> None:
+    def _judge_by(self, question: Question) -> None:
         self.question = question
-        self._change(f"judging by {question.words()} ...", self._judge)
+        self._change(f"judging by {question.description()} ...", self._judge)
 
     def _read(self, at: str | None) -> "View":
         from lapledger.tui.source import read_view  # not before the first screen is drawn
 
-        return read_view(self.place, at, self.campaign, self.question)
+        return read_view(self.location, at, self.campaign, self.question)
 
     def _judge(self) -> "View | None":
         view = self.view
@@ -115,7 +115,7 @@ class LedgerApp(App[Exception]):
         """Replaces the view by what the function makes of it; changes wait for each other."""
         async with self._turn:
             self.busy, self.error = busy, ""
-            self._table().tell()
+            self._table().write_status()
             view = await self.attempt(function)
             self.busy = ""
             self.view = view or self.view

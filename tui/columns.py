@@ -74,10 +74,10 @@ def test_grid(rows: Sequence[TestRow]) -> Grid:
     return make_grid(TEST, rows, lambda row: row.test)
 
 
-def detail_lines(found: Details) -> list[str]:
-    """What is said of a program above its tests, one line each."""
-    row, explanation = found.row, found.explanation
-    pool = "member of the pool" if found.reference else "not of the pool"
+def detail_lines(details: Details) -> list[str]:
+    """The summary of a program above its tests, one line each."""
+    row, explanation = details.row, details.explanation
+    pool = "member of the pool" if details.reference else "not of the pool"
     lines = [
         f"{row.verdict}: {row.reason}",
         f"q {span(row.q, 4)}, mean percentile {span(row.percentile, 1)}, ranked by {row.references} references",

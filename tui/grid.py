@@ -1,4 +1,4 @@
-"""A grid: rows ready to be shown, found and put in order, with no terminal in sight.
+"""A grid: rows ready to be shown, filtered and sorted, with no terminal in sight.
 
 Every text is made safe here: what cannot be printed is replaced, and nothing is ever read as markup.
 """
@@ -47,15 +47,15 @@ class Grid:
     def _searched(self) -> tuple[str, ...]:
         return tuple(" ".join(row).casefold() for row in self.cells)
 
-    def order(self, words: str = "", column: int | None = None, *, descending: bool = False) -> list[int]:
-        """Numbers of the rows that hold every one of the words, sorted by a column; rows without a value come last."""
-        wanted = words.casefold().split()
-        found = [row for row, text in enumerate(self._searched) if all(word in text for word in wanted)]
+    def order(self, filter_text: str = "", column: int | None = None, *, descending: bool = False) -> list[int]:
+        """Numbers of the rows that hold every word of the filter, sorted by a column; rows without a value last."""
+        wanted = filter_text.casefold().split()
+        rows = [row for row, text in enumerate(self._searched) if all(token in text for token in wanted)]
         if column is None:
-            return found[::-1] if descending else found
-        valued = [row for row in found if self.values[row][column] is not None]
+            return rows[::-1] if descending else rows
+        valued = [row for row in rows if self.values[row][column] is not None]
         valued.sort(key=lambda row: self.values[row][column], reverse=descending)  # type: ignore[arg-type, return-value]
-        return valued + [row for row in found if self.values[row][column] is None]
+        return valued + [row for row in rows if self.values[row][column] is None]
 
 
 def make_grid(columns: Sequence[Column[R]], rows: Sequence[R], key: Callable[[R], str]) -> Grid:

@@ -38,7 +38,7 @@ class Lines(ScrollView, can_focus=True):
         Binding("enter", "open", "open"),
     ]
 
-    class Opened(Message):
+    class Chosen(Message):
         """A row was chosen."""
 
         def __init__(self, key: str) -> None:
@@ -93,7 +93,7 @@ class Lines(ScrollView, can_focus=True):
     def action_open(self) -> None:
         """Chooses the row under the cursor."""
         if self.key is not None:
-            self.post_message(self.Opened(self.key))
+            self.post_message(self.Chosen(self.key))
 
     @property
     def _room(self) -> int:
@@ -139,26 +139,28 @@ class Lines(ScrollView, can_focus=True):
         style = self.rich_style
         if y == 0:
             style += self.get_component_rich_style("lines--header", partial=True)
-            segments = self._segments([self._title(place) for place in range(len(self.grid.columns))], style, {})
+            segments = self._segments([self._title(column) for column in range(len(self.grid.columns))], style, {})
         elif row < len(self.order):
             if row == self.cursor:
                 style += self.get_component_rich_style("lines--cursor", partial=True)
             cells = self.grid.cells[self.order[row]]
-            segments = self._segments(cells, style, {place: c for place, c in enumerate(self.grid.columns) if c.tones})
+            segments = self._segments(
+                cells, style, {number: c for number, c in enumerate(self.grid.columns) if c.tones}
+            )
         else:
             segments = []
         left, across = self.scroll_offset.x, self.scrollable_content_region.width
         return Strip(segments).crop_extend(left, left + across, style)
 
-    def _title(self, place: int) -> str:
-        column, descending = self._mark
-        mark = (" ▼" if descending else " ▲") if place == column else ""
-        return self.grid.columns[place].title + mark
+    def _title(self, column: int) -> str:
+        sorted_column, descending = self._mark
+        mark = (" ▼" if descending else " ▲") if column == sorted_column else ""
+        return self.grid.columns[column].title + mark
 
     def _segments(self, texts: Sequence[str], style: Style, toned: dict[int, Column[object]]) -> list[Segment]:
         segments = []
-        for place, (column, text, cells) in enumerate(zip(self.grid.columns, texts, self.grid.widths, strict=True)):
-            own = style + Style.parse(toned[place].tones.get(text, "none")) if place in toned else style
+        for number, (column, text, cells) in enumerate(zip(self.grid.columns, texts, self.grid.widths, strict=True)):
+            cell_style = style + Style.parse(toned[number].tones.get(text, "none")) if number in toned else style
             fitted = f"{' ' * (cells - width(text))}{text}" if column.right else text
-            segments.append(Segment(set_cell_size(fitted, cells) + " " * GAP, own))
+            segments.append(Segment(set_cell_size(fitted, cells) + " " * GAP, cell_style))
         return segments

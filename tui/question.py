@@ -1,4 +1,4 @@
-"""The question that the screens put to stored facts: a criterion by name, and what was switched at the keyboard.
+"""What the screens judge by: a criterion by name, and what was switched at the keyboard.
 
 Light on purpose: it is imported before anything is drawn.
 """
@@ -23,8 +23,8 @@ class Question:
         """The criterion in force."""
         return replace(self.base, **self._switched())
 
-    def words(self) -> str:
-        """The criterion in force in words: tau, reading, its name with what was switched, and its hash."""
+    def description(self) -> str:
+        """The criterion in force as text: tau, reading, its name with what was switched, and its hash."""
         criterion = self.criterion
         name = "+".join([self.name, *(f"{key}={value}" for key, value in self._switched().items())])
         return f"p_{criterion.tau} {criterion.reading}, {name} {criterion.hash[:12]}"
@@ -35,8 +35,8 @@ class Question:
 
     def with_next_reading(self) -> "Question":
         """The same question read as leaderboard, or as score where it was; where a score is no share, leaderboard."""
-        other = self.criterion.reading == "leaderboard" and self.criterion.is_share
-        return replace(self, reading="score" if other else "leaderboard")
+        to_score = self.criterion.reading == "leaderboard" and self.criterion.is_share
+        return replace(self, reading="score" if to_score else "leaderboard")
 
     def _switched(self) -> dict[str, Any]:
         given = {"reading": self.reading, "tau": self.tau}

@@ -5,12 +5,12 @@ It blocks, so the screens call it in other threads. No terminal toolkit here.
 
 from dataclasses import dataclass, replace
 
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import CAMPAIGNS, Questions
-from lapledger.ledger.store.location import Place
+from lapledger.ledger.store.location import Location
 from lapledger.replay.loading import JudgedCampaign, judge_campaign
 from lapledger.tui.question import Question
 from lapledger.tui.rows import CampaignRow, campaign_row
-from lapledger.workflows.session import asking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,16 +28,16 @@ class View:
             return ""
         if not self.problems:
             return "This ledger is empty: import problems with `lap corpus import`, then run them with `lap run`."
-        many = "s" if self.problems > 1 else ""
-        return f"{self.problems} problem{many} and no campaign yet: run their programs with `lap run`."
+        plural = "s" if self.problems > 1 else ""
+        return f"{self.problems} problem{plural} and no campaign yet: run their programs with `lap run`."
 
 
-def read_view(place: Place, at: str | None, campaign: str | None, question: Question) -> View:
-    """The ledger at `place` at a cut, by default the newest, with a campaign judged when one is named.
+def read_view(location: Location, at: str | None, campaign: str | None, question: Question) -> View:
+    """The ledger at a cut, by default the newest, with a campaign judged when one is named.
 
     LapError or ReplayError when it cannot be read or judged.
     """
-    with asking(place, at) as questions:
+    with open_questions(location, at) as questions:
         rows = tuple(campaign_row(row) for row in questions.rows(CAMPAIGNS))
         problems = int(questions.rows("SELECT count(*) AS n FROM problem")[0]["n"])
         view = View(str(questions.cut), rows, problems)

@@ -5,7 +5,7 @@ A screen says what it shows; reading and judging happen in other threads, so tha
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -18,8 +18,30 @@ from lapledger.tui.grid import Grid, plain
 from lapledger.tui.line_table import EMPTY, Lines
 
 if TYPE_CHECKING:
-    from lapledger.tui.app import LedgerApp
+    from collections.abc import Callable
+
+    from lapledger.ledger.store.location import Location
+    from lapledger.tui.question import Question
     from lapledger.tui.source import View
+
+T = TypeVar("T")
+
+
+class Desk(Protocol):
+    """What a screen needs of the application that holds the view."""
+
+    location: "Location"
+    question: "Question"
+    campaign: str | None
+    view: "View | None"
+    busy: str
+    error: str
+
+    def open_campaign(self, campaign: str) -> None:
+        """Judges a campaign at the cut that is shown."""
+
+    async def attempt(self, function: "Callable[..., T | None]", *arguments: object) -> T | None:
+        """What the function returns from another thread; None after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +68,7 @@ class TableScreen(Screen[None]):
     TableScreen #heading { max-height: 2; text-style: bold; }
     TableScreen #above { height: auto; max-height: 45%; display: none; }
     TableScreen #note { height: auto; max-height: 3; display: none; }
-    TableScreen #words { display: none; }
+    TableScreen #filter { display: none; }
     TableScreen #status { height: auto; max-height: 3; color: $text-muted; }
     TableScreen #status.error { color: $text-error; text-style: bold; }
     """
@@ -61,16 +83,16 @@ class TableScreen(Screen[None]):
             Static(id=name, markup=False) for name in ("heading", "lines", "note", "status")
         )
         self._above = VerticalScroll(self._lines, id="above")
-        self._words = Input(placeholder="rows that hold these words", id="words", compact=True, select_on_focus=False)
+        self._filter = Input(placeholder="rows that hold these words", id="filter", compact=True, select_on_focus=False)
 
     @property
-    def desk(self) -> "LedgerApp":
+    def desk(self) -> Desk:
         """The application, which holds the view."""
-        return cast("LedgerApp", self.app)
+        return cast("Desk", self.app)
 
     @abstractmethod
     def where(self) -> str:
-        """Where in the ledger this screen is, in words."""
+        """Where in the ledger this screen is."""
 
     @abstractmethod
     def make(self, view: "View") -> Page | None:
@@ -82,7 +104,7 @@ class TableScreen(Screen[None]):
         yield self._above
         yield self._note
         yield self.table
-        yield self._words
+        yield self._filter
         yield self._status
         yield Footer(compact=True, show_command_palette=False)
 
@@ -97,19 +119,19 @@ class TableScreen(Screen[None]):
     @work(exclusive=True, group="show")
     async def show(self) -> None:
         """Shows the view as it is now."""
-        self.tell()
+        self.write_status()
         if self.desk.view is not None:
             self._page = await self.desk.attempt(self.make, self.desk.view) or self._page
         self._arrange()
 
-    def tell(self) -> None:
+    def write_status(self) -> None:
         """Writes heading, note and status anew; rows stay."""
         grid, shown, desk = self._page.grid, len(self.table.order), self.desk
-        _write(self._heading, f"{self.where()} · {desk.question.words()}")
+        _write(self._heading, f"{self.where()} · {desk.question.description()}")
         _write(self._lines, *self._page.above)
         self._above.display = bool(self._page.above)
-        words = self._words.value
-        _write(self._note, desk.busy or (f"no row holds {words!r}" if words and grid.keys else self._page.hint))
+        wanted = self._filter.value
+        _write(self._note, desk.busy or (f"no row holds {wanted!r}" if wanted and grid.keys else self._page.hint))
         self._note.display = not shown and not desk.error
         order = "" if self._column is None or not grid.columns else f", by {grid.columns[self._column].title}"
         cut = "" if desk.view is None else f" · cut {desk.view.cut}"
@@ -119,19 +141,19 @@ class TableScreen(Screen[None]):
     def _arrange(self) -> None:
         grid = self._page.grid
         column = self._column if self._column is not None and self._column < len(grid.columns) else None
-        order = grid.order(self._words.value, column, descending=self._descending)
+        order = grid.order(self._filter.value, column, descending=self._descending)
         self.table.show(grid, order, (column, self._descending))
-        self.tell()
+        self.write_status()
 
     def action_find(self) -> None:
         """Opens the filter."""
-        self._words.display = True
-        self._words.focus()
+        self._filter.display = True
+        self._filter.focus()
 
     def action_sort(self) -> None:
         """Sorts by the next column, and by none after the last."""
-        following = 0 if self._column is None else self._column + 1
-        self._column = following if following < len(self._page.grid.columns) else None
+        column = 0 if self._column is None else self._column + 1
+        self._column = column if column < len(self._page.grid.columns) else None
         self._arrange()
 
     def action_reverse(self) -> None:
@@ -141,9 +163,9 @@ class TableScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Drops the filter, else leaves this screen for the one below."""
-        if self._words.display:
-            self._words.value = ""
-            self._words.display = False
+        if self._filter.display:
+            self._filter.value = ""
+            self._filter.display = False
             self.table.focus()
         elif len(self.app.screen_stack) > 2:  # the lowest is the toolkit's own
             self.desk.error = ""
@@ -164,5 +186,5 @@ class TableScreen(Screen[None]):
         self._arrange()
 
 
-def _write(place: Static, *lines: str) -> None:
-    place.update("\n".join(map(plain, lines)))
+def _write(widget: Static, *lines: str) -> None:
+    widget.update("\n".join(map(plain, lines)))

@@ -20,7 +20,7 @@ class CampaignsScreen(TableScreen):
 
     def where(self) -> str:
         """The folder of the ledger."""
-        return f"lapledger {self.desk.place}"
+        return f"lapledger {self.desk.location}"
 
     def make(self, view: "View") -> Page:
         """The campaigns, or what to do next in an empty ledger."""
@@ -32,8 +32,8 @@ class CampaignsScreen(TableScreen):
         """No campaign is open here; the common part is called as well."""
         self.desk.campaign = None
 
-    @on(Lines.Opened)
-    def _open(self, message: Lines.Opened) -> None:
+    @on(Lines.Chosen)
+    def _open(self, message: Lines.Chosen) -> None:
         self.desk.open_campaign(message.key)
         self.app.push_screen(ProblemsScreen(message.key))
 
@@ -64,8 +64,8 @@ class ProblemsScreen(TableScreen):
         """Shows the programs of all problems in one table."""
         self.app.push_screen(ProgramsScreen(self.campaign, None))
 
-    @on(Lines.Opened)
-    def _open(self, message: Lines.Opened) -> None:
+    @on(Lines.Chosen)
+    def _open(self, message: Lines.Chosen) -> None:
         self.app.push_screen(ProgramsScreen(self.campaign, message.key))
 
 
@@ -90,8 +90,8 @@ class ProgramsScreen(TableScreen):
         rows = program_rows(view.judged, self.problem)
         return Page(program_grid(rows, with_problem=self.problem is None), hint="no program was in this campaign")
 
-    @on(Lines.Opened)
-    def _open(self, message: Lines.Opened) -> None:
+    @on(Lines.Chosen)
+    def _open(self, message: Lines.Chosen) -> None:
         problem, program = message.key.split("\n")
         self.app.push_screen(ProgramScreen(problem, program))
 
@@ -116,5 +116,5 @@ class ProgramScreen(TableScreen):
 
         if view.judged is None:
             return None
-        found = details(view.judged, self.problem, self.program)
-        return Page(test_grid(found.tests), tuple(detail_lines(found)), "this problem has no test")
+        shown = details(view.judged, self.problem, self.program)
+        return Page(test_grid(shown.tests), tuple(detail_lines(shown)), "this problem has no test")

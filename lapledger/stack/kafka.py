@@ -8,51 +8,16 @@ import os
 import secrets
 import signal
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
 from lapledger.ledger.errors import Fault, UserError, io_fault
-from lapledger.stack.java import STARTED, java, properties
-from lapledger.stack.processes import end, free_ports, is_ours, listens, pid_in, start, wait_until
+from lapledger.stack.kafka_node import Node, java, properties
+from lapledger.stack.processes import free_ports, listens, start, wait_until
 
 START_SECONDS = 90.0
-STOP_SECONDS = 20.0
 LAYOUT = "layout.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One broker, which is also a controller: its number from 1 on, its folder and its two ports."""
-
-    number: int
-    folder: Path
-    client_port: int
-    controller_port: int
-
-    @property
-    def pid(self) -> int | None:
-        """The pid of its process; None when it does not run."""
-        pid = pid_in(self.folder / "pid")
-        return pid if is_ours(pid, self.folder) else None
-
-    @property
-    def formatted(self) -> bool:
-        """Whether its data folder is ready for a broker."""
-        return (self.folder / "data" / "meta.properties").exists()
-
-    @property
-    def started(self) -> bool:
-        """Whether its broker says that it is at work: its port is open long before, above all after a kill."""
-        log = self.folder / "server.log"
-        return log.exists() and STARTED in log.read_text(errors="replace")
-
-    def end(self, by: signal.Signals, patience: float = STOP_SECONDS) -> bool:
-        """Ends its process; whether there was one."""
-        ended = end(self.pid, self.folder, by=by, patience=patience)
-        (self.folder / "pid").unlink(missing_ok=True)
-        return ended
 
 
 class KafkaServer:
@@ -74,10 +39,9 @@ class KafkaServer:
     def nodes(self) -> tuple[Node, ...]:
         """Every node of the folder, running or not; none before the first start."""
         layout = self._layout()
-        places = [(number, self.folder / f"node-{number}") for number in range(1, len(layout.get("ports", ())) + 1)]
         return tuple(
-            Node(number, folder, *ports)
-            for (number, folder), ports in zip(places, layout.get("ports", ()), strict=True)
+            Node(number, self.folder / f"node-{number}", *ports)
+            for number, ports in enumerate(layout.get("ports", ()), start=1)
         )
 
     def running(self) -> tuple[int, ...]:
@@ -128,10 +92,10 @@ class KafkaServer:
         os.kill(pid, sign)
 
     def _node(self, number: int) -> Node:
-        found = [node for node in self.nodes() if node.number == number]
-        if not found:
-            raise UserError(f"there is no node {number} in {self.folder}")
-        return found[0]
+        for node in self.nodes():
+            if node.number == number:
+                return node
+        raise UserError(f"there is no node {number} in {self.folder}")
 
     def _layout(self) -> dict[str, Any]:
         file = self.folder / LAYOUT
@@ -146,7 +110,7 @@ class KafkaServer:
     def _make(self, command: list[str]) -> None:
         if not self._layout():
             ports = free_ports(2 * self._count, SystemRandom())
-            pairs = [ports[2 * place : 2 * place + 2] for place in range(self._count)]
+            pairs = [ports[2 * node : 2 * node + 2] for node in range(self._count)]
             cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A")
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -164,9 +128,17 @@ class KafkaServer:
         settings = node.folder / "server.properties"
         settings.write_text(properties(node, self.nodes()))
         log = node.folder / "format.log"
-        words = [*command, "kafka.tools.StorageTool", "format", "-t", self._layout()["cluster"], "-c", str(settings)]
+        arguments = [
+            *command,
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            self._layout()["cluster"],
+            "-c",
+            str(settings),
+        ]
         try:
-            start(words, log, node.folder / "pid")
+            start(arguments, log, node.folder / "pid")
             wait_until(lambda: node.pid is None, START_SECONDS)
         finally:
             node.end(signal.SIGKILL)
@@ -205,5 +177,5 @@ def _run(node: Node, command: list[str]) -> None:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
-    return said[-1][:200] if said else "it said nothing"
+    messages = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
+    return messages[-1][:200] if messages else "it logged nothing"

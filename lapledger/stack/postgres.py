@@ -52,7 +52,7 @@ class PostgresServer:
         if not re.fullmatch(r"[\w./+@%~-]+", str(self.folder)):  # the wheel hands it to a shell
             raise UserError(f"{self.folder} has blanks or signs that a database's folder must not have; choose another")
         server = _wheel(self.folder)
-        if not wait_until(lambda: self.pid is not None or self._tried(server), seconds):
+        if not wait_until(lambda: self.pid is not None or self._start_once(server), seconds):
             raise Fault(f"the database in {self.folder} does not start; see {self.folder / 'log'}")
 
     def stop(self) -> tuple[int, ...]:
@@ -64,8 +64,8 @@ class PostgresServer:
         """Ends the server by SIGKILL, as a power cut would."""
         end(self.pid, self.folder, by=signal.SIGKILL, patience=STOP_SECONDS)
 
-    def _tried(self, server: "Wheel") -> bool:
-        """Whether one try to start it came to its end: after a kill it mends itself first, which takes its time."""
+    def _start_once(self, server: "Wheel") -> bool:
+        """Whether the server runs after one attempt to start it; after a kill it recovers first."""
         try:
             server.start()
         except (subprocess.SubprocessError, AssertionError):

@@ -28,22 +28,22 @@ def pid_in(file: Path) -> int | None:
 
 def is_ours(pid: int | None, folder: Path) -> bool:
     """Whether a live process of this number names the folder on its command line."""
-    place = os.fsencode(folder.resolve())
-    return pid is not None and any(place == word or place + b"/" in word for word in _command(pid))
+    path = os.fsencode(folder.resolve())
+    return pid is not None and any(path == argument or path + b"/" in argument for argument in _command(pid))
 
 
 def _command(pid: int) -> list[bytes]:
-    """The words of a process's command line; none when it ended."""
+    """The arguments of a process's command line; none when it ended."""
     try:
-        return [word for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") if word]
+        return [argument for argument in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") if argument]
     except OSError:
         return []
 
 
-def start(words: list[str], log: Path, pid_file: Path) -> int:
+def start(arguments: list[str], log: Path, pid_file: Path) -> int:
     """The pid of a program started in a session of its own, so that Ctrl-C here does not reach it.
 
-    It gets none of our environment, where secrets may be; what it says goes to `log`. Once it runs its pid is in its
+    It gets none of our environment, where secrets may be; its output goes to `log`. Once it runs its pid is in its
     file, whatever happens to us.
     """
     output = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -54,12 +54,14 @@ def start(words: list[str], log: Path, pid_file: Path) -> int:
     ]
     environment = {"PATH": os.defpath, "LANG": "C.UTF-8"}
     try:
-        with _uninterrupted() as before:
-            pid = os.posix_spawn(words[0], words, environment, file_actions=actions, setsid=True, setsigmask=before)
+        with _uninterrupted() as mask:
+            pid = os.posix_spawn(
+                arguments[0], arguments, environment, file_actions=actions, setsid=True, setsigmask=mask
+            )
             pid_file.write_text(f"{pid}\n")
             wait_until(lambda: bool(_command(pid)), 1)  # its command line shows a moment after it runs
     except OSError as error:
-        raise io_fault(error, f"cannot start {words[0]}") from error
+        raise io_fault(error, f"cannot start {arguments[0]}") from error
     return pid
 
 
@@ -68,7 +70,7 @@ def _uninterrupted() -> Iterator[set[signal.Signals]]:
     """Ctrl-C and SIGTERM wait until the block ends; the signals that were held back before."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
-        yield {one for one in before if isinstance(one, signal.Signals)}
+        yield {number for number in before if isinstance(number, signal.Signals)}
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

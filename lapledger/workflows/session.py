@@ -13,10 +13,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.location import Place
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
-from lapledger.ledger.store.sql.engine import reading
 from lapledger.workflows.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -118,22 +116,11 @@ class Writing:
 
 @contextmanager
 def asking(place: Place, at: str | None = None) -> Iterator["Questions"]:
-    """Questions to the ledger at a cut, by default at everything admitted; UserError for a cut that lies beyond."""
-    from lapledger.ledger.questions.queries import Questions
-    from lapledger.ledger.store.reader import check_cut
+    """See `ledger.questions.open_questions`."""
+    from lapledger.ledger.questions.open_questions import open_questions
 
-    ledger = open_ledger(place)
-    try:
-        cut = ledger.cut() if at is None else Cut.parse(at)
-        with reading(ledger.engine) as connection:
-            check_cut(connection, cut)
-        questions = Questions(ledger, cut)
-        try:
-            yield questions
-        finally:
-            questions.close()
-    finally:
-        ledger.close()
+    with open_questions(place, at) as questions:
+        yield questions
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from lapledger.ledger.errors import UserError
 from lapledger.ledger.frames.frame import Record
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 from lapledger.ledger.streams.kafka.stream import KafkaStream
-from lapledger.stack.java import KAFKA
 from lapledger.stack.kafka import KafkaServer
+from lapledger.stack.kafka_node import KAFKA
 from lapledger.stack.postgres import PostgresServer
 from lapledger.stack.processes import free_ports, is_ours
 from tests.support.lap import LAP, Done, environment, lap, well
@@ -34,9 +34,9 @@ def folder() -> Iterator[Path]:
 
     Not below pytest's own, whose permissions other runs tighten: the database may run as another user.
     """
-    with tempfile.TemporaryDirectory(prefix="lap-stack-") as place:
-        yield Path(place) / "sérvers"
-        lap("down", "--into", Path(place) / "sérvers")
+    with tempfile.TemporaryDirectory(prefix="lap-stack-") as folder:
+        yield Path(folder) / "sérvers"
+        lap("down", "--into", Path(folder) / "sérvers")
 
 
 def listening(*ports: int) -> list[socket.socket]:
@@ -51,7 +51,7 @@ def test_both_servers_start_serve_stop_and_keep_their_data(folder: Path) -> None
     with closing(KafkaStream.create(KafkaSettings(servers=settings["kafka"]))) as stream:
         stream.append("facts", 0, [Record({}, b"kept")])
     with psycopg.connect(settings["sql"]) as connection:
-        connection.execute("CREATE TABLE kept AS SELECT 1 AS one")
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS number")
     again = well("up", "--into", folder)
     assert again.out == f"export LAP_SQL='{settings['sql']}'\nexport LAP_KAFKA={settings['kafka']}\n"
     pids = KafkaServer(folder / "kafka").nodes()[0].pid, PostgresServer(folder / "postgres").pid
@@ -61,9 +61,9 @@ def test_both_servers_start_serve_stop_and_keep_their_data(folder: Path) -> None
     assert well("down", "--into", folder).err == f"no server runs in {folder}\n"
     assert well("up", "--into", folder, "--json").json == settings
     with closing(KafkaStream(KafkaSettings(servers=settings["kafka"]))) as stream:
-        assert [one.record.payload for one in stream.read("facts", 0, 0, 10)] == [b"kept"]
+        assert [frame.record.payload for frame in stream.read("facts", 0, 0, 10)] == [b"kept"]
     with psycopg.connect(settings["sql"]) as connection:
-        assert connection.execute("SELECT one FROM kept").fetchall() == [(1,)]
+        assert connection.execute("SELECT number FROM kept").fetchall() == [(1,)]
     assert well("down", "--into", folder, "--json").json["stopped"].keys() == {"kafka", "postgres"}
 
 
@@ -72,13 +72,13 @@ def test_a_killed_database_mends_itself(folder: Path) -> None:
     server = PostgresServer(folder / "postgres")
     server.start()
     with psycopg.connect(server.url) as connection:
-        connection.execute("CREATE TABLE kept AS SELECT 1 AS one")
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS number")
     server.kill()
     with pytest.raises(UserError, match=r"no database runs in .*lap up"):
         _ = server.url
     server.start()
     with psycopg.connect(server.url) as connection:
-        assert connection.execute("SELECT one FROM kept").fetchall() == [(1,)]
+        assert connection.execute("SELECT number FROM kept").fetchall() == [(1,)]
 
 
 def test_a_half_failed_start_leaves_nothing_running(folder: Path) -> None:
@@ -92,8 +92,8 @@ def test_a_half_failed_start_leaves_nothing_running(folder: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert f"port {ports[0]} of the broker in {folder}/kafka/node-1 is taken by another program" in done.err
     assert PostgresServer(folder / "postgres").pid is None
-    for one in taken:
-        one.close()
+    for listener in taken:
+        listener.close()
 
 
 def test_ctrl_c_leaves_nothing_running(folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_nothing_running(folder: Path) -> None:
     assert (done.code, done.out) == (130, "")
     assert "Traceback" not in done.err
     assert KafkaServer(folder / "kafka").running() == ()
-    alive = [place.name for place in Path("/proc").iterdir() if place.name.isdigit()]
+    alive = [folder.name for folder in Path("/proc").iterdir() if folder.name.isdigit()]
     assert [pid for pid in alive if is_ours(int(pid), folder / "kafka")] == []
 
 
@@ -122,12 +122,12 @@ def test_a_foreign_process_is_never_ended(folder: Path) -> None:
     server = KafkaServer(folder / "kafka")
     (folder / "kafka" / "node-1").mkdir(parents=True)
     (folder / "kafka" / "layout.json").write_text('{"cluster": "x", "ports": [[1, 2]]}')
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        (folder / "kafka" / "node-1" / "pid").write_text(f"{other.pid}\n")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        (folder / "kafka" / "node-1" / "pid").write_text(f"{stranger.pid}\n")
         assert (server.running(), server.stop()) == ((), ())
-        assert other.poll() is None
-        other.communicate(b"\n")
-    assert other.returncode == 0
+        assert stranger.poll() is None
+        stranger.communicate(b"\n")
+    assert stranger.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_missing_wheels_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch,
 def test_a_folder_that_is_none_is_the_users_mistake(tmp_path: Path) -> None:
     """A file stands in the way, or the path has blanks: one line."""
     (tmp_path / "file").write_text("")
-    for place, words in (("file", "cannot use"), ("two words", "choose another")):
-        done = lap("up", "--into", tmp_path / place, "--only", "postgres")
+    for name, message in (("file", "cannot use"), ("two words", "choose another")):
+        done = lap("up", "--into", tmp_path / name, "--only", "postgres")
         assert (done.code, done.out) == (2, "")
-        assert words in done.err.splitlines()[-1]
+        assert message in done.err.splitlines()[-1]
 
 
 def test_ports_are_apart_and_not_those_of_clients() -> None:
@@ -163,7 +163,7 @@ def test_ports_are_apart_and_not_those_of_clients() -> None:
     taken[0].close()
 
 
-PLACES = ("listeners", "advertised.listeners", "log.dirs", "controller.quorum.voters")
+ADDRESSES = ("listeners", "advertised.listeners", "log.dirs", "controller.quorum.voters")
 """Settings of a broker that name ports and folders: those of a container are not those of a test."""
 
 
@@ -171,14 +171,14 @@ def test_the_compose_file_is_a_broker_that_takes_a_ledger(tmp_path: Path) -> Non
     """Its settings on the same release of Kafka, but for ports and folders: topics are made, records come back."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     assert services["kafka"]["image"] == f"apache/kafka:{KAFKA.split('+')[0].split(':')[-1]}"
-    words = services["kafka"]["environment"].items()
-    given = {name.removeprefix("KAFKA_").lower().replace("_", "."): word for name, word in words}
+    variables = services["kafka"]["environment"].items()
+    given = {name.removeprefix("KAFKA_").lower().replace("_", "."): value for name, value in variables}
     assert given["listeners"].startswith("PLAINTEXT://:9092")
     with own_cluster(tmp_path, nodes=1) as server:
         server.stop()
         with (server.nodes()[0].folder / "server.properties").open("a") as file:
-            file.writelines(f"{name}={value}\n" for name, value in given.items() if name not in PLACES)
+            file.writelines(f"{name}={value}\n" for name, value in given.items() if name not in ADDRESSES)
         server.start()
         with closing(KafkaStream.create(KafkaSettings(servers=server.bootstrap))) as stream:
-            stream.append("facts", 0, [Record({}, b"one")])
-            assert [one.record.payload for one in stream.read("facts", 0, 0, 9)] == [b"one"]
+            stream.append("facts", 0, [Record({}, b"first")])
+            assert [frame.record.payload for frame in stream.read("facts", 0, 0, 9)] == [b"first"]

