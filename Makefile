@@ -7,6 +7,9 @@ DEMO_DIR ?= demo
 CORPUS ?= corpus
 CORPUS_DIR ?= corpus-run
 
+# Compiled bytecode is kept even where the environment forbids it: tests start hundreds of short processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo corpus-run test check lint types imports unit coverage docs clean
 

@@ -13,6 +13,7 @@ from lapledger.stack.kafka import KafkaServer
 from tests.support.lap import lap
 from tests.support.s3_servers import S3Server, s3_server
 from tests.support.servers import fresh_topics, hide_given, kafka_running, own_cluster, postgres_running
+from tests.support.shared import build_once
 
 pytest_plugins = ["tests.support.databases"]
 
@@ -33,12 +34,14 @@ def real_data() -> Path:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ledger that `lap demo --into demo` made; for reading only, as all tests share it."""
-    folder = tmp_path_factory.mktemp("demonstration")
-    done = lap("demo", "--into", "demo", cwd=folder)
-    if done.code:
-        pytest.fail(f"lap demo ended with {done.code}: {done.err[-600:]}", pytrace=False)
-    return folder / "demo"
+    """The ledger that `lap demo --into demo` made, once for all workers; for reading only."""
+
+    def build(folder: Path) -> None:
+        done = lap("demo", "--into", "demo", cwd=folder)
+        if done.code:
+            pytest.fail(f"lap demo ended with {done.code}: {done.err[-600:]}", pytrace=False)
+
+    return build_once(tmp_path_factory, "demo", build) / "demo"
 
 
 @pytest.fixture(scope="session")
