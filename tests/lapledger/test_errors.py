@@ -195,7 +195,7 @@ def test_a_closed_pager_is_no_mistake(filled: Path, words: tuple[str, ...]) -> N
 def test_a_terminal_without_a_sign_shows_its_number(tmp_path: Path) -> None:
     """A ± is written as \\xb1 where the terminal knows ASCII only, and as JSON's own escape in JSON."""
     code = (
-        "import click; from tui import main; from lapledger.render.output import print_json, stdout\n"
+        "import click; from lapledger.cli import main; from lapledger.render.output import print_json, stdout\n"
         "show = lambda: (stdout().print('±'), print_json({'é': '±'}))\n"
         "main.LazyGroup.get_command = lambda *a: click.Command('x', callback=show)\n"
         "raise SystemExit(main.run(['x']))"

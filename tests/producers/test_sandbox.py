@@ -202,7 +202,7 @@ def test_the_environment_is_empty_and_hashing_is_the_same_every_time(
 
 def test_a_program_may_use_exit_but_not_the_workers_packages(run: Run) -> None:
     """Programs run under the base interpreter: `site` is there, the virtual environment is not."""
-    assert run("try: import producers\nexcept ImportError: exit(0)\nexit(1)").exit_code == 0
+    assert run("try: import lapledger\nexcept ImportError: exit(0)\nexit(1)").exit_code == 0
 
 
 def test_a_program_given_as_a_file_runs_too(sandbox: Sandbox, tmp_path: Path) -> None:
