@@ -11,7 +11,7 @@ CORPUS_DIR ?= corpus-run
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo corpus-run test check lint types imports unit coverage docs clean
+.PHONY: help install demo corpus-run test test-quick check lint types imports unit coverage docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -25,8 +25,8 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(UV)
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(UV)
-	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+$(VENV)/.dev: pyproject.toml constraints.txt overrides-dev.txt | $(UV)
+	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --override overrides-dev.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.core
 
 install: $(VENV)/.core  ## make the environment in .venv
@@ -56,8 +56,13 @@ types: $(VENV)/.dev
 imports: $(VENV)/.dev
 	@$(BIN)/lint-imports
 
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
+
 unit: $(VENV)/.dev
-	@$(BIN)/pytest --numprocesses 2 --dist loadscope --cov --cov-report= --cov-fail-under=85
+	@$(PYTEST) --cov --cov-report= --cov-fail-under=85
+
+test-quick: $(VENV)/.dev  ## the tests that need no server, no sandbox and no new environment (under 3 minutes)
+	@$(PYTEST) -m 'not slow'
 
 docs: $(VENV)/.dev  ## write the generated reference pages
 	@$(BIN)/lap docs docs

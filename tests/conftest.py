@@ -21,7 +21,59 @@ settings.register_profile("lap", deadline=None, suppress_health_check=[HealthChe
 settings.load_profile("lap")
 hide_given()
 
-REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SLOW_FIXTURES = {
+    *("kafka_servers", "kafka_cluster", "postgres_server", "postgres_url", "s3_running"),
+    *("broker", "secured", "demo", "real_data", "victims", "ray", "address"),
+}
+"""Fixtures that start servers and clusters, run many programs in the sandbox, or read much third-party data."""
+
+SERVERS = {"postgresql", "kafka", "s3", "kafka_settings", "postgres_url"}
+"""Parameters of tests that run over a server."""
+
+SLOW_FILES = (
+    "test_wheel.py",
+    "test_readme.py",
+    "chaos/",
+    "corpus/",
+    "consumers/test_exports_",
+    "consumers/test_scoring.py",
+    "lapledger/test_bundle.py",
+    "lapledger/test_commands.py",
+    "lapledger/test_errors.py",
+    "lapledger/test_operations.py",
+    "lapledger/test_run.py",
+    "lapledger/test_services.py",
+    "lapledger/test_stack.py",
+    "lapledger/test_trainers.py",
+    "lapledger/test_trl.py",
+    "producers/test_real_packages.py",
+    "producers/test_results_",
+    "producers/test_sandbox",
+    "producers/test_worker_pool.py",
+)
+"""Beginnings of the paths of tests that run programs in the sandbox, commands as processes, or kill processes."""
+
+TESTS = Path(__file__).resolve().parent
+REAL_DATA = TESTS.parents[1] / "shared" / "data"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the slow tests, and puts their files first, so that two workers end at the same time."""
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
+    first = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in first)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether a test needs a slow fixture, runs over a server, or lies in a slow file."""
+    path = item.path.relative_to(TESTS).as_posix()
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    over_a_server = any(isinstance(value, str) and value in SERVERS for value in parameters)
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return path.startswith(SLOW_FILES) or over_a_server or not fixtures.isdisjoint(SLOW_FIXTURES)
 
 
 @pytest.fixture(scope="session")
