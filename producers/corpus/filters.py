@@ -11,6 +11,15 @@ from dataclasses import dataclass
 from lapledger.ledger.events import FilterDecided
 
 ACCEPTED = "accepted"
+PROMISES_PASS = frozenset((ACCEPTED, "slow_accepted"))
+"""Labels that a failed correctness test contradicts."""
+PROMISES_FAILURE = frozenset(
+    (
+        *("wrong_answer", "time_limit_exceeded", "run_time_error", "memory_limit_exceeded"),
+        *("rejected", "brute_force", "incorrect"),  # the last is Code Contests'
+    )
+)
+"""Labels that passing every test contradicts. Any other label, such as `mixed` or `other`, promises nothing."""
 SANDBOX_FAULT = "sandbox_fault"
 MINIMUM_ROBUST_CV = 0.3
 
@@ -30,16 +39,19 @@ class Execution:
 def relabel(execution: Execution) -> FilterDecided | None:
     """Whether re-execution bears a program's label out; the figure is the number of tests that it failed.
 
-    Dropped: an `accepted` program that fails a correctness test, and any other that passes every test. None where
-    nothing is decided: no label, no outcome, or a sandbox fault on the test that would decide.
+    Dropped: a program whose label promises a pass and that fails a correctness test, and one whose label promises a
+    failure and that passes every test. None where nothing is decided: a label that promises neither, no outcome, or a
+    sandbox fault on the test that would decide.
     """
-    everything = {**execution.correctness, **execution.other}
-    judged = execution.correctness if execution.label == ACCEPTED else everything
+    promises_pass = execution.label in PROMISES_PASS
+    if not promises_pass and execution.label not in PROMISES_FAILURE:
+        return None
+    judged = execution.correctness if promises_pass else {**execution.correctness, **execution.other}
     failed = sorted(test for test, outcome in judged.items() if outcome not in (ACCEPTED, SANDBOX_FAULT))
     unknown = SANDBOX_FAULT in judged.values() and not failed
-    if not execution.label or not judged or unknown:
+    if not judged or unknown:
         return None
-    kept = bool(failed) != (execution.label == ACCEPTED)
+    kept = bool(failed) != promises_pass
     if failed:
         reason = f"labelled {execution.label}, failed {len(failed)} of {len(judged)} tests, first {failed[0]}"
     else:

@@ -15,6 +15,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus.documents import parse
 from lapledger.producers.corpus.files import Files, scan, shown
 from lapledger.producers.corpus.folders import require_package
+from lapledger.producers.corpus.languages import unusable
 from lapledger.producers.corpus.settings import read_grading, read_limit, read_settings
 
 _PARTS = ("problem.yaml", ".timelimit", "problem_statement", "statement", "submissions", "output_validator")
@@ -225,8 +226,10 @@ def _programs(files: Files) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut, 
             left_out["/".join(["submissions", *folders[:2]])] = "a program of several files"
         elif PurePosixPath(name).suffix not in (".py", ".py3"):
             left_out[path] = "not a Python program"
+        elif reason := unusable(source := _source(files, path), name):
+            left_out[path] = reason
         else:
-            program = PackageProgram(name, folders[0], _source(files, path))
+            program = PackageProgram(name, folders[0], source)
             twin = kept.setdefault((program.stem, program.source), program)
             if twin is not program:
                 left_out[path] = f"the same program as submissions/{twin.label}/{twin.name}"
@@ -239,11 +242,6 @@ def _source(files: Files, path: str) -> bytes:
     source = files.read(path)
     if b"\0" in source:
         raise UserError(f"{files.where(path)}: a program with a NUL byte; repair or remove it")
-    try:
-        source.decode()
-    except UnicodeDecodeError as error:
-        line = source.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{files.where(path)}, line {line}: a program that is not UTF-8; save it as UTF-8") from error
     return source
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lapledger.ledger.errors import UserError
+from lapledger.producers.corpus.languages import unusable
 from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, digest_of
 from lapledger.producers.importers.files import MIB, check_file, lines_of, parse_json, shown
 from lapledger.producers.importers.model import line, word
@@ -166,6 +167,8 @@ def _programs(record: Record) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut
                 passed[f"{label} in {language}"] += 1
             elif "\0" in source:
                 passed[f"{label} with a NUL byte"] += 1
+            elif reason := unusable(source.encode(), ""):
+                passed[f"{label}, {reason}"] += 1
             elif source in kept:
                 passed[f"{label}, told before"] += 1
             else:

@@ -92,7 +92,7 @@ def _question(value: Any, where: str) -> Record:
 
 def _problem(question: Record, model: str) -> ResultProblem:
     graded, codes = question.open_flags("graded_list"), question.texts("code_list")
-    notes = question.items("metadata") if question.has("metadata") else [None] * len(codes)
+    notes = question.items("metadata") if question.value.get("metadata") else [None] * len(codes)  # {} says nothing
     if not len(graded) == len(codes) == len(notes) or not codes:
         sizes = f"{len(codes)} programs, {len(graded)} grades and {len(notes)} notes"
         raise UserError(f"{question.where}: {sizes}; there must be one of each a sample, and at least one")

@@ -4,6 +4,8 @@ import pytest
 
 from lapledger.producers.corpus.filters import Execution, duration, relabel
 
+PROMISES_NOTHING = ("mixed", "partially_accepted", "other", "a folder of somebody's own")
+
 
 def execution(label: str, correctness: dict[str, str], other: dict[str, str] | None = None) -> Execution:
     """A program of problem p with its outcomes."""
@@ -22,6 +24,12 @@ def execution(label: str, correctness: dict[str, str], other: dict[str, str] | N
         ("wrong_answer", {"1": "accepted"}, {"9": "accepted"}, False, 0),
         ("wrong_answer", {"1": "accepted", "2": "wrong_answer"}, {}, True, 1),
         ("time_limit_exceeded", {"1": "accepted"}, {"9": "time_limit"}, True, 1),
+        ("slow_accepted", {"1": "accepted"}, {"9": "time_limit"}, True, 0),
+        ("slow_accepted", {"1": "wrong_answer"}, {}, False, 1),
+        ("rejected", {"1": "accepted"}, {}, False, 0),
+        ("incorrect", {"1": "accepted"}, {}, False, 0),  # Code Contests
+        ("brute_force", {"1": "accepted"}, {"9": "accepted"}, False, 0),
+        ("run_time_error", {"1": "run_time_error"}, {}, True, 1),
         ("accepted", {"1": "sandbox_fault", "2": "wrong_answer"}, {}, False, 1),
         ("wrong_answer", {"1": "sandbox_fault", "2": "wrong_answer"}, {}, True, 1),
     ],
@@ -29,7 +37,7 @@ def execution(label: str, correctness: dict[str, str], other: dict[str, str] | N
 def test_a_label_that_running_contradicts_is_dropped(
     label: str, correctness: dict[str, str], other: dict[str, str], kept: bool, failed: int
 ) -> None:
-    """Accepted must pass the correctness tests, anything else must fail some test; the figure counts failures."""
+    """A promised pass passes the correctness tests, a promised failure fails some test; the figure counts failures."""
     decided = relabel(execution(label, correctness, other))
     assert decided is not None
     assert (decided.kept, decided.figure, decided.rule) == (kept, failed, "re-execution")
@@ -40,13 +48,14 @@ def test_a_label_that_running_contradicts_is_dropped(
     ("label", "correctness"),
     [
         ("", {"1": "accepted"}),
+        *((label, {"1": outcome}) for label in PROMISES_NOTHING for outcome in ("accepted", "wrong_answer")),
         ("accepted", {}),
         ("accepted", {"1": "accepted", "2": "sandbox_fault"}),
         ("wrong_answer", {"1": "accepted", "2": "sandbox_fault"}),
     ],
 )
 def test_nothing_is_decided_without_evidence(label: str, correctness: dict[str, str]) -> None:
-    """No label, no outcome, or a fault of ours where it would count: never charged to the program."""
+    """A label that promises neither, no outcome, or a fault of ours where it counts: never charged to the program."""
     assert relabel(execution(label, correctness)) is None
 
 

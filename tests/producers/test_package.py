@@ -158,6 +158,8 @@ def test_submissions_that_are_passed_over_are_listed(tmp_path: Path) -> None:
             {
                 "submissions/loose.py": source,
                 "submissions/accepted/add.cpp": "int main() {}",
+                "submissions/accepted/latin.py": b"x = 1\ny = '\xe9'\n",
+                "submissions/accepted/old.py": "print 1\n",
                 "submissions/accepted/many/a.py": source,
                 "submissions/accepted/many/b.py": source,
                 "submissions/accepted/other.py": source,
@@ -176,6 +178,8 @@ def test_submissions_that_are_passed_over_are_listed(tmp_path: Path) -> None:
     assert {left.path: left.reason for left in package.left_out} == {
         "submissions/loose.py": "no label: it lies in no folder such as submissions/accepted",
         "submissions/accepted/add.cpp": "not a Python program",
+        "submissions/accepted/latin.py": "a program that is not UTF-8 (line 2)",
+        "submissions/accepted/old.py": "a Python 2 program",
         "submissions/accepted/many": "a program of several files",
         "submissions/wrong_answer/add.py": "the same program as submissions/accepted/add.py",
     }
@@ -242,7 +246,6 @@ def test_links_inside_the_package_are_followed(tmp_path: Path) -> None:
         ({"data/sample/1.in": None, "data/sample/1.ans": None}, ["data: no tests"]),
         ({"submissions/accepted/add.py": None}, ["submissions: no submissions"]),
         ({"submissions/accepted/b.py": b"x = 1\0\n"}, ["accepted/b.py: a program with a NUL byte"]),
-        ({"submissions/accepted/b.py": b"x = 1\ny = '\xe9'\n"}, ["accepted/b.py, line 2: a program that is not UTF-8"]),
         ({"data/sample/testdata.yaml": "on_reject: stop\n"}, ["testdata.yaml: `on_reject: stop`"]),
         ({"data/sample/testdata.yaml": "range: 100\n"}, ["testdata.yaml: `range: 100`", "two numbers"]),
         ({"data/sample/testdata.yaml": "accept_score: many\n"}, ["`accept_score` is 'many'"]),

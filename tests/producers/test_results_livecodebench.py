@@ -153,9 +153,10 @@ def test_what_a_question_says_is_kept(tmp_path: Path) -> None:
     assert sql(ledger, "SELECT wall_ns FROM timing") == [[250_000_000]]
 
 
-def test_gradings_without_notes_are_read(tmp_path: Path) -> None:
-    """Older files have none: a failure is then one of an unknown kind, and nothing has a time."""
-    old = {key: value for key, value in question("1", True, False).items() if key != "metadata"}
+@pytest.mark.parametrize("metadata", [{}, {"metadata": {}}, {"metadata": None}, {"metadata": []}])
+def test_gradings_without_notes_are_read(tmp_path: Path, metadata: dict[str, Any]) -> None:
+    """Older files have none, or an empty one: a failure is then one of an unknown kind, and nothing has a time."""
+    old = {key: value for key, value in question("1", True, False).items() if key != "metadata"} | metadata
     results = livecodebench.read(write(tmp_path / "m_eval_all.json", [old]))
     runs = [program.runs[0] for program in results.problems[0].programs]
     assert [(run.outcome, run.repetitions) for run in runs] == [("accepted", ()), ("failed", ())]
