@@ -3,18 +3,43 @@
 Each method calls the function behind the command of the same name. Mistakes are a `UserError` with one line.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import wraps
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from lapledger.criterion_arguments import named_criterion, tau_texts
 from lapledger.ledger.errors import UserError
-from lapledger.results import RewardTrace, Table
+from lapledger.results import Comparison, Explanations, Replay, RewardTrace, Table
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
+    from lapledger.replay.criteria import Criterion
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Taus = str | float | Sequence[str | float]
+"""One threshold in percent, or several."""
+
+
+def _in_one_line(method: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """The method, with what the scoring engine refuses raised as UserError."""
+
+    @wraps(method)
+    def translated(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        from lapledger.replay.errors import ReplayError
+
+        try:
+            return method(*args, **kwargs)
+        except ReplayError as error:
+            raise UserError(str(error)) from None
+
+    return translated
 
 
 def open(ledger: str | PathLike[str] | Settings | None = None, at: str | None = None) -> "Ledger":  # noqa: A001
@@ -125,6 +150,119 @@ class Ledger:
         visible = ("test_id", "outcome", "repetition", "wall_ns", "percentile", "references")
         return RewardTrace(pa.Table.from_pylist(rows), self.cut, found, visible=visible)
 
+    @_in_one_line
+    def replay(
+        self,
+        criterion: "str | PathLike[str] | Criterion | None" = None,
+        *,
+        tau: Taus = (),
+        timeout: str | float | None = None,
+        calibration: str | None = None,
+        calibration_from: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        campaign: str | None = None,
+        model: str | None = None,
+        k: int = 1,
+    ) -> Replay:
+        """Stored results scored under a criterion, at one tau or several; no program is executed.
+
+        `criterion` is a preset, a TOML file or a `Criterion`, by default plain correctness. `timeout` (seconds, or
+        "500ms"), `calibration` (a kind, such as "affine") and `settings` (any other keys) override its keys;
+        `calibration_from` names the campaign that the calibration comes from. `model` keeps the estimates of one
+        model; `k` is that of pass@k. UserError for an unknown name, key or value.
+        """
+        import pyarrow as pa
+
+        from lapledger.replay.loading import judge_campaign, load
+        from lapledger.workflows.replay_campaign import at_taus
+
+        name, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, timeout)
+        criteria = at_taus(name, chosen, tau_texts(tau))
+        snapshot = load(self._open(), campaign)
+        judged = [
+            judge_campaign(self._open(), snapshot, one, name=named, source=calibration_from, k=k)
+            for named, one in criteria
+        ]
+        if model is not None and model not in judged[0].models:
+            raise UserError(f"no program of model {model!r}; the models are {', '.join(judged[0].models)}")
+        rows = [
+            {"criterion": one.name, **_estimate_row(row)}
+            for one in judged
+            for row in one.estimate_rows
+            if model in (None, row["model"])
+        ]
+        counts = ("criterion", "model", "problems", "programs", "undecided")
+        visible = (*counts, f"pass@{k}", "low", "high", "upper_bound")
+        return Replay(pa.Table.from_pylist(rows), self.cut, judged, visible=visible)
+
+    @_in_one_line
+    def compare(
+        self,
+        a: str,
+        b: str,
+        criterion: "str | PathLike[str] | Criterion | None" = None,
+        *,
+        tau: Taus = (100, 50, 30, 10),
+        calibration: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        campaigns: tuple[str | None, str | None] = (None, None),
+        k: int = 1,
+        seed: int = 0,
+    ) -> Comparison:
+        """Two models, or patterns of training runs, on the same problems: differences, win rates, a noise baseline.
+
+        `campaigns` are those of A and B; two campaigns are compared through a stored `calibration` only. `seed` is
+        that of the bootstrap. UserError where a pattern matches no model.
+        """
+        import pyarrow as pa
+
+        from lapledger.workflows.compare import Asked, compare, same_code
+        from lapledger.workflows.comparison_arms import find_arms
+        from lapledger.workflows.tiers import tiers
+
+        queries = self._open()
+        _, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, None)
+        arms = find_arms(queries, (a, b), campaigns, chosen)
+        of_problem, _ = tiers(queries, arms.a.judged.measurements, "auto")
+        asked = Asked(tuple(tau_texts(tau)), k, seed, 10_000, "holm")
+        tables = compare(arms, asked, of_problem, same_code(queries, arms, None))
+        rows = [
+            {"tau": row.tau, "tier": row.tier, **asdict(row.found), "adjusted_p": row.adjusted_p}
+            for row in tables.differences
+        ]
+        visible = ("tau", "tier", "problems", "a", "b", "difference", "over_problems", "p", "adjusted_p")
+        return Comparison(pa.Table.from_pylist(rows), self.cut, arms, tables, visible=visible)
+
+    @_in_one_line
+    def why(
+        self,
+        program: str,
+        criterion: "str | PathLike[str] | Criterion | None" = None,
+        *,
+        tau: str | float | None = None,
+        settings: Mapping[str, Any] | None = None,
+        campaign: str | None = None,
+    ) -> Explanations:
+        """Why a program got its verdict, and the smallest change that would flip it.
+
+        `program` is an id, the start of one, or `PROBLEM/NAME`. Without a criterion, the verdicts of its stored
+        rewards are explained. UserError where no program, or more than one, is named.
+        """
+        import pyarrow as pa
+
+        from lapledger.workflows.explain_verdict import NamedCriterion, explain_verdicts, reward_criteria
+        from lapledger.workflows.find_program import find_program
+
+        queries = self._open()
+        row = find_program(queries, program)
+        overrides = {**(settings or {}), "tau": None if tau is None else str(tau)}
+        criteria = reward_criteria(queries, row["program_id"], campaign)
+        if criterion is not None or any(value is not None for value in overrides.values()) or not criteria:
+            criteria = [NamedCriterion(campaign, *named_criterion(criterion, overrides, None))]
+        found = explain_verdicts(queries, row["program_id"], criteria)
+        visible = ("criterion", "campaign", "status", "deciding_test", "q_lo", "q_hi", "factor")
+        return Explanations(pa.Table.from_pylist(found), self.cut, row, visible=visible)
+
     def _open(self) -> "Questions":
         if self._queries is None:
             raise UserError("this ledger is closed; open it again with lapledger.open(...)")
@@ -134,6 +272,13 @@ class Ledger:
         from lapledger.replay.loading import find_campaign
 
         return str(find_campaign(self._open(), name)["campaign_id"])
+
+
+def _estimate_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An estimate with its interval in two columns, null with one problem."""
+    low, high = row["interval"] or (None, None)
+    plain = {key: value for key, value in row.items() if key not in ("interval", "value")}
+    return {**plain, f"pass@{row['k']}": row["value"], "low": low, "high": high}
 
 
 _TIMINGS = """

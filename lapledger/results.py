@@ -3,11 +3,14 @@
 They hold no open file, print nothing, and show themselves in a notebook. pandas is imported by `to_pandas()` alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from lapledger.ledger.errors import UserError
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lapledger.consumers.derive.reward_audit import Trace
+    from lapledger.replay.loading import JudgedCampaign
+    from lapledger.workflows.compare import Comparison as CompareTables
+    from lapledger.workflows.comparison_arms import Arms
 
 SHOWN = 20
 """Rows of a table that `repr` and a notebook show."""
@@ -121,6 +127,129 @@ class RewardTrace(Table):
             f"criterion {criterion['name']} {reward['criterion_hash'][:12]}, {reward['pool_size']} references",
             f"recomputed: {state}",
         ]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Picture:
+    """A picture as bytes; a notebook shows it."""
+
+    data: bytes
+    kind: Literal["png", "svg"] = "png"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the picture to a file, whole or not at all; UserError where the path cannot be written."""
+        from lapledger.ledger.atomic_write import write_whole
+
+        write_whole(Path(path), self.data)
+
+    def __repr__(self) -> str:
+        """Its format and size."""
+        return f"<lapledger picture, {self.kind}, {len(self.data)} bytes>"
+
+    def _repr_png_(self) -> bytes | None:
+        return self.data if self.kind == "png" else None
+
+    def _repr_svg_(self) -> str | None:
+        return self.data.decode() if self.kind == "svg" else None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Replay(Table):
+    """Stored results scored under one criterion or several: one row a criterion and model, shares in [0, 1]."""
+
+    judged: "Sequence[JudgedCampaign]"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be wary of: few references, limits above what was executed, values outside a calibration."""
+        return tuple(dict.fromkeys(warning for one in self.judged for warning in one.warnings))
+
+    @property
+    def verdicts(self) -> Table:
+        """The verdict of every candidate: `pass`, `fail` or `undecided`, q as an interval, and the reason."""
+        import pyarrow as pa
+
+        from lapledger.render.replay_table import verdict_rows
+
+        rows = [{"criterion": one.name, **row} for one in self.judged for row in verdict_rows(one)]
+        return Table(pa.Table.from_pylist(rows), self.cut)
+
+    @property
+    def flips(self) -> Table:
+        """The candidates whose verdict differs between each criterion and the next, with both verdicts and reasons."""
+        import pyarrow as pa
+
+        from lapledger.replay.explanations.flips import turned
+
+        rows = [
+            {
+                "from": before.name,
+                "to": after.name,
+                "program": change.program,
+                "model": change.model,
+                "before": change.before.name.lower(),
+                "after": change.after.name.lower(),
+                "reason_before": change.reason_before,
+                "reason_after": change.reason_after,
+            }
+            for before, after in pairwise(self.judged)
+            for changes in turned(before, after, timed=False)
+            for change in changes
+        ]
+        names = ("from", "to", "program", "model", "before", "after", "reason_before", "reason_after")
+        return Table(pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names])), self.cut)
+
+    def plot(self, kind: Literal["png", "svg"] = "png") -> Picture:
+        """pass@1 against tau with its 95% interval, one curve a model, under the first criterion."""
+        from lapledger.workflows.replay_campaign import tau_picture
+
+        return Picture(tau_picture(self.judged[0], kind), kind)
+
+    def lines(self) -> list[str]:
+        """The campaign, and the warnings."""
+        return [f"campaign {self.judged[0].campaign}", *(f"warning: {warning}" for warning in self.warnings)]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comparison(Table):
+    """Two models or sets of training runs, A minus B: one row a tau and difficulty tier, shares in [0, 1]."""
+
+    arms: "Arms"
+    tables: "CompareTables"
+    """Every table of `lap compare`: pass@k, differences, win rates, best of N, slow programs, the noise baseline."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be wary of, such as the number of comparisons."""
+        return self.tables.warnings
+
+    def plot(self, kind: Literal["png", "svg"] = "png") -> Picture:
+        """pass@1 of the models of both arms against tau, with 95% intervals; of two campaigns that of A alone."""
+        from lapledger.workflows.replay_campaign import tau_picture
+
+        return Picture(tau_picture(self.arms.a.judged, kind, models={*self.arms.a.runs, *self.arms.b.runs}), kind)
+
+    def lines(self) -> list[str]:
+        """The arms, and the warnings."""
+        head = f"A = {self.arms.a.pattern}, B = {self.arms.b.pattern}: campaign {self.arms.a.campaign}"
+        return [head, *(f"warning: {warning}" for warning in self.warnings)]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Explanations(Table):
+    """Why a program got its verdicts: one row a criterion, with what would flip each."""
+
+    program: dict[str, Any]
+
+    def lines(self) -> list[str]:
+        """The program, and for each criterion its verdict, the reason and what would flip it."""
+        text = [f"{self.program['program_id']} ({self.program['model']}, label {self.program['label'] or 'none'})"]
+        for row in self:
+            text.append(
+                f"{row['criterion']} in campaign {row['campaign']}: {row['status']}, {row['reason'] or 'correct'}"
+            )
+            text += [f"  {row['note']}", *(f"  warning: {warning}" for warning in row["warnings"])]
+        return text
 
 
 def _padded(cell: str, width: int) -> str:

@@ -28,6 +28,11 @@ MAD_TO_SD = 1.4826
 """Median absolute deviation to standard deviation, for normal data."""
 
 
+def unit_of(clock: str) -> str:
+    """The unit of a stored value on a clock: `ns` or `bytes`."""
+    return "bytes" if clock == "memory" else "ns"
+
+
 class Outcome(IntEnum):
     """How the runs of one program on one test ended, over all counted repetitions."""
 

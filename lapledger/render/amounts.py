@@ -1,11 +1,7 @@
 """Durations and sizes in words: ms on a clock that reads time, bytes on the clock `memory`, never one for the other."""
 
 from lapledger.replay.criteria import NS_PER_MS
-
-
-def unit_of(clock: str) -> str:
-    """The unit of a stored value on a clock: `ns` or `bytes`."""
-    return "bytes" if clock == "memory" else "ns"
+from lapledger.replay.measurements import unit_of as unit_of
 
 
 def amount(value: float | None, clock: str) -> str:

@@ -154,8 +154,13 @@ def _criterion(judged: JudgedCampaign) -> dict[str, Any]:
         "undecided": [{"model": model, "reason": kind, "programs": count} for model, kind, count in undecided(judged)],
         "warnings": list(judged.warnings),
         "estimates": judged.estimate_rows,
-        "verdicts": [verdict for v in judged.verdicts for verdict in _verdicts(v, judged)],
+        "verdicts": verdict_rows(judged),
     }
+
+
+def verdict_rows(judged: JudgedCampaign) -> list[dict[str, Any]]:
+    """The verdict of every candidate as plain data: status, q as [lower, upper, denominator], pool size and reason."""
+    return [row for v in judged.verdicts for row in _verdicts(v, judged)]
 
 
 def _verdicts(v: Verdicts, judged: JudgedCampaign) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import lapledger
+from lapledger.replay.criteria import Criterion
 from lapledger.settings import Settings
 from tests.support.lap import sql, well
 
@@ -98,6 +99,72 @@ def test_rewards_and_their_traces(ledger: lapledger.Ledger, demo: Path) -> None:
     assert "recomputed: reward matches" in repr(trace)
 
 
+def test_a_replay_is_that_of_the_command(ledger: lapledger.Ledger, demo: Path) -> None:
+    """Estimates, verdicts and flips of two thresholds, as `lap replay --json` has them."""
+    replay = ledger.replay(tau=[100, "30"])
+    shown = well("replay", "--tau", 100, "--tau", 30, "--ledger", demo, "--json").json
+    assert [row["criterion"] for row in replay] == ["p_100", "p_30"]
+    assert [row["pass@1"] for row in replay] == [one["estimates"][0]["value"] for one in shown["criteria"]]
+    assert [[row["low"], row["high"]] for row in replay] == [
+        one["estimates"][0]["interval"] for one in shown["criteria"]
+    ]
+    statuses = [verdict["status"] for one in shown["criteria"] for verdict in one["verdicts"]]
+    assert [row["status"] for row in replay.verdicts] == statuses
+    flips = [flip["program"] for flip in shown["flips"][0]["programs"]]
+    assert [row["program"] for row in replay.flips] == flips
+    assert replay.warnings == tuple(dict.fromkeys(w for one in shown["criteria"] for w in one["warnings"]))
+    assert repr(replay).startswith("campaign main\n")
+
+
+def test_a_criterion_is_a_preset_a_file_or_a_value(ledger: lapledger.Ledger, tmp_path: Path) -> None:
+    """All three, with keys overridden, give the same verdicts; `model` keeps one model's rows."""
+    path = tmp_path / "mine.toml"
+    path.write_text("tau = 30\n")
+    by_name = ledger.replay("top-30", timeout=0.5, settings={"clock": "cpu"}, model="human")
+    by_file = ledger.replay(path, timeout="500ms", settings={"clock": "cpu"})
+    by_value = ledger.replay(Criterion(tau="30", timeout_ms=500, clock="cpu"))
+    assert {one.judged[0].criterion.hash for one in (by_name, by_file, by_value)} == {by_value.judged[0].criterion.hash}
+    assert {tuple(row["status"] for row in one.verdicts) for one in (by_name, by_file, by_value)} == {
+        tuple(row["status"] for row in by_name.verdicts)
+    }
+
+
+def test_pictures(ledger: lapledger.Ledger, demo: Path, tmp_path: Path) -> None:
+    """The curve of a replay is the picture of `lap replay --plot`, to the byte; a comparison has one too."""
+    picture = ledger.replay().plot()
+    picture.save(tmp_path / "mine.png")
+    well("replay", "--plot", tmp_path / "theirs.png", "--ledger", demo)
+    assert (tmp_path / "mine.png").read_bytes() == (tmp_path / "theirs.png").read_bytes() == picture._repr_png_()
+    vector = ledger.compare("human", "human", tau=50).plot("svg")
+    assert (vector._repr_svg_() or "").lstrip().startswith("<?xml")
+    assert vector._repr_png_() is None
+
+
+def test_a_comparison_is_that_of_the_command(ledger: lapledger.Ledger, demo: Path) -> None:
+    """One row a tau and tier; a model against itself differs by 0."""
+    comparison = ledger.compare("human", "human", tau=[50, 30])
+    words = ("--tau", 50, "--tau", 30, "--ledger", demo, "--json")
+    shown = well("compare", "human", "human", *words).json
+    assert [(row["tau"], row["tier"], row["a"]) for row in comparison] == [
+        (row["tau"], row["tier"], row["found"]["a"]) for row in shown["differences"]
+    ]
+    assert {row["difference"] for row in comparison} == {0.0}
+    assert list(comparison.warnings) == shown["warnings"]
+
+
+def test_an_explanation_is_that_of_the_command(ledger: lapledger.Ledger, demo: Path) -> None:
+    """Under the criteria of stored rewards by default, else under the one that is given."""
+    explained = ledger.why("pairsums/bisect_all")
+    shown = well("why", "pairsums/bisect_all", "--ledger", demo, "--json").json
+    keys = ("criterion", "status", "reason", "deciding_test", "q_lo", "factor", "note")
+    assert [[row[key] for key in keys] for row in explained] == [
+        [one[key] for key in keys] for one in shown["explanations"]
+    ]
+    assert explained.program == shown["program"]
+    (other,) = ledger.why("pairsums/bisect_all", "top-30", tau=10)
+    assert (other["criterion"], other["tau"], other["reward"]) == ("top-30+tau=10", "10", None)
+
+
 def test_a_cut_gives_the_same_answer_later(ledger: lapledger.Ledger, demo: Path) -> None:
     """An output's cut, given back, reads the ledger as it was; settings open it as well as a path."""
     before = next(iter(ledger.rewards()))["cut"]
@@ -115,6 +182,14 @@ def test_a_cut_gives_the_same_answer_later(ledger: lapledger.Ledger, demo: Path)
         (lambda ledger: ledger.timings(program="none"), "no program 'none'"),
         (lambda ledger: ledger.rewards(campaign="none"), "no campaign 'none'"),
         (lambda ledger: ledger.trace("zz"), "no reward 'zz'"),
+        (lambda ledger: ledger.replay("topp"), "no criterion preset 'topp'"),
+        (lambda ledger: ledger.replay(tau=200), "'200' is not allowed"),
+        (lambda ledger: ledger.replay(settings={"tauu": 3}), "no criterion key 'tauu'"),
+        (lambda ledger: ledger.replay(timeout=0.0001), "whole milliseconds"),
+        (lambda ledger: ledger.replay(model="x"), "no program of model 'x'; the models are human"),
+        (lambda ledger: ledger.replay(calibration="affine"), "no usable calibration"),
+        (lambda ledger: ledger.compare("x", "human"), "no model matches 'x'"),
+        (lambda ledger: ledger.why("none"), "no program 'none'"),
         (lambda ledger: lapledger.open("none"), "there is no ledger in none"),
         (lambda ledger: lapledger.open(ledger._folder, at="facts=x"), "cut"),
     ],
