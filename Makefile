@@ -37,7 +37,7 @@ demo: $(VENV)/.core  ## run the main job on four problems of the corpus (under 3
 
 corpus-run: $(VENV)/.core  ## run the whole corpus (about a quarter of an hour)
 	@$(BIN)/lap ledger init --ledger $(CORPUS_DIR)
-	@$(BIN)/lap corpus import $(CORPUS) --ledger $(CORPUS_DIR)
+	@$(BIN)/lap import icpc $(CORPUS) --ledger $(CORPUS_DIR)
 	@$(BIN)/lap run --ledger $(CORPUS_DIR)
 	@$(BIN)/lap problems --ledger $(CORPUS_DIR)
 	@$(BIN)/lap replay --ledger $(CORPUS_DIR) --tau 100 --tau 50 --tau 30 --tau 10

@@ -156,8 +156,8 @@ def test_the_workflow_runs_far_from_the_checkout(installed: Installed, training:
     code = "from lapledger.commands.system.demo import *; print(demo_corpus() / PROBLEMS[0])"
     problem = installed.call("python", "-c", code, cwd=training).strip()
     installed.call("lap", "ledger", "init", cwd=training)
-    assert "slidingmax" in installed.call("lap", "corpus", "import", problem, cwd=training)
-    installed.call("lap", "corpus", "import", make_package(training / "sums"), cwd=training)
+    assert "slidingmax" in installed.call("lap", "import", "icpc", problem, cwd=training)
+    installed.call("lap", "import", "icpc", make_package(training / "sums"), cwd=training)
     installed.call("lap", "run", "sums", "--campaign", "main", cwd=training)
     rows = installed.call("lap", "sql", "SELECT count(*) AS n FROM execution WHERE accepted", "--json", cwd=training)
     assert '"rows": [\n    [\n      25' in rows  # five programs on five tests

@@ -27,7 +27,7 @@ class View:
         if self.campaigns:
             return ""
         if not self.problems:
-            return "This ledger is empty: import problems with `lap corpus import`, then run them with `lap run`."
+            return "This ledger is empty: import problems with `lap import icpc`, then run them with `lap run`."
         plural = "s" if self.problems > 1 else ""
         return f"{self.problems} problem{plural} and no campaign yet: run their programs with `lap run`."
 

@@ -27,7 +27,7 @@ def digests(connection: Connection, questions: Questions, stream: str, partition
 
 
 def head_at(connection: Connection, questions: Questions, manifests: Sequence[str]) -> str:
-    """The head of the questions' cut with the chain of manifests as it is now, as `lap verify --head` writes it."""
+    """The head of the questions' cut with the current chain of manifests, as `lap verify --print-head` prints it."""
     heads = {}
     for stream, partition in partitions():
         head = first_head(questions.ledger.identity, stream, partition)

@@ -169,7 +169,7 @@ def _problems(questions: Questions, names: set[str]) -> dict[str, str]:
     for name in sorted(names):
         ids = [row["problem_id"] for row in stored if name in (row["problem_id"], row["slug"])]
         if len(ids) != 1:
-            known = ", ".join(ids or [row["slug"] for row in stored]) or "none; import some with `lap corpus import`"
+            known = ", ".join(ids or [row["slug"] for row in stored]) or "none; import some with `lap import icpc`"
             what = "is stored in several versions" if ids else "is not in the ledger"
             raise UserError(f"problem {name!r} {what}; name one of these: {known}")
         found[name] = ids[0]

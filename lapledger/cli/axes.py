@@ -36,11 +36,11 @@ def durations_ns(option: str, text: str, *, signed: bool = False) -> tuple[int, 
     if any(value.denominator != 1 for value in values):
         raise UserError(f"{option} {text}: less than a nanosecond; write whole ns")
     if not signed and any(value <= 0 for value in values):
-        raise UserError(f"{option} {text}: a timeout must be above 0")
+        raise UserError(f"{option} {text}: a duration must be above 0")
     return tuple(_distinct(option, [int(value) for value in values]))
 
 
-def timeouts_ns(option: str, text: str) -> tuple[int | None, ...]:
+def limits_ns(option: str, text: str) -> tuple[int | None, ...]:
     """Durations in ns, and None for the word `none`: as the criterion says."""
     words = text.split(",")
     unchanged = UNCHANGED in _distinct(option, [word for word in words if word == UNCHANGED])

@@ -1,69 +1,189 @@
-"""How a person names a criterion: a preset, a TOML file, and flags that override single fields."""
+"""How a person names a criterion: a preset or a TOML file, a few everyday flags, and `--set KEY=VALUE` for the rest."""
 
+import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from lapledger.cli.axes import durations_ns
 from lapledger.ledger.errors import UserError
-from lapledger.replay.criteria import PRESETS, Criterion, describe, preset
-from lapledger.replay.fields import FieldDoc
+from lapledger.replay.criteria import NS_PER_MS, PRESETS, Criterion, preset
+from lapledger.replay.fields import FIELDS
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-FLAGS = tuple(field.name for field in describe() if field.name != "tau")
-"""The keys of a criterion that have a flag of their own; tau is taken by each command in its own way."""
-WIDEST = 44
-"""Words that are longer than this together are not spelled out in a command's help."""
+Command = Callable[..., Any]
+ABSENT = "none"
+"""The text that takes an optional key out of a preset or a file."""
 
 
-def criterion_options(function: F) -> F:
-    """Adds --criterion and one flag for each of its keys but tau."""
-    fields = {field.name: field for field in describe()}
-    for name in reversed(FLAGS):
-        field = fields[name]
-        kind = click.INT if field.allowed.startswith("a whole number") else click.STRING
-        flag = f"--{name.replace('_', '-')}"
-        function = click.option(flag, name, type=kind, default=None, metavar=_metavar(field))(function)
-    text = f"A TOML file or a preset: {', '.join(PRESETS)}. Flags override single keys: docs/criteria.md."
-    return click.option("--criterion", "word", default=None, metavar="NAME|FILE", help=text)(function)
+@dataclass(frozen=True, slots=True)
+class CriterionFlags:
+    """The criterion that a command line states: a preset or file, and the keys that flags override."""
+
+    source: str | None = None  # preset or TOML file; None for the default criterion
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def given(self) -> bool:
+        """Whether any flag states a criterion."""
+        return self.source is not None or bool(self.overrides)
+
+    def read(self) -> tuple[str, Criterion]:
+        """(name, criterion); UserError or ReplayError names what is wrong."""
+        return read_criterion(self.source, self.overrides)
 
 
-def _metavar(field: FieldDoc) -> str:
-    if " | " not in field.allowed:
-        return "N" if field.allowed.startswith("a whole number") else "NUMBER"
-    words = field.allowed.replace(" ", "")
-    return words if len(words) <= WIDEST else "WORD"
+def _complete_preset(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in PRESETS if name.startswith(incomplete)]
 
 
-def read_criterion(word: str | None, overrides: Mapping[str, Any]) -> tuple[str, Criterion]:
-    """(name, criterion) of a preset or a TOML file, with overrides that are None left out; UserError or ReplayError."""
-    name, criterion = _named(word)
-    given = {key: value for key, value in overrides.items() if value is not None}
-    if not given:
+def _complete_key(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(f"{key}=") for key in FIELDS if key.startswith(incomplete)]
+
+
+def _choice_option(key: str, text: str) -> Callable[[Command], Command]:
+    allowed = FIELDS[key].doc.allowed.replace(" ", "")
+    metavar = allowed if len(allowed) <= 30 else "KIND"
+    return click.option(f"--{key}", key, default=None, metavar=metavar, help=text)
+
+
+_TAU = click.option("--tau", default=None, metavar="PERCENT", help="p_tau threshold.  [default: the criterion's]")
+_OPTIONS = (
+    click.option(
+        "--criterion",
+        "source_name",
+        default=None,
+        metavar="NAME|FILE",
+        shell_complete=_complete_preset,
+        help="Preset or TOML file; `lap criteria` lists presets and keys.",
+    ),
+    click.option("--timeout", default=None, metavar="DURATION", help="Tighter limit on every test: 500ms, 0.5s."),
+    _choice_option("clock", "Quantity that is ranked.  [default: the criterion's]"),
+    _choice_option("calibration", "Kind of stored calibration to use.  [default: the criterion's]"),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=_complete_key,
+        help="Set any criterion key, e.g. statistic=median; repeat.",
+    ),
+)
+
+
+def criterion_options(*, tau: bool) -> Callable[[Command], Command]:
+    """Adds --criterion, --timeout, --clock, --calibration, --set, and --tau where `tau`.
+
+    They reach the command together as `criterion_flags`. UserError for a key or a value that is not allowed.
+    """
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(
+            *args: Any,
+            source_name: str | None,
+            timeout: str | None,
+            clock: str | None,
+            calibration: str | None,
+            settings: tuple[str, ...],
+            **rest: Any,
+        ) -> Any:
+            everyday = {"clock": clock, "calibration": calibration, **({"tau": rest.pop("tau")} if tau else {})}
+            flags = CriterionFlags(source_name, _overrides(everyday, timeout, settings))
+            return function(*args, criterion_flags=flags, **rest)
+
+        options = (*_OPTIONS[:1], _TAU, *_OPTIONS[1:]) if tau else _OPTIONS
+        decorated: Command = command
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _overrides(everyday: Mapping[str, str | None], timeout: str | None, settings: Iterable[str]) -> dict[str, Any]:
+    """Key -> value of every flag that is given, each key once."""
+    overrides = {key: _value(f"--{key}", key, text) for key, text in everyday.items() if text is not None}
+    if timeout is not None:
+        overrides["timeout_ms"] = _timeout_ms(timeout)
+    for setting in settings:
+        key, value = parse_setting(setting)
+        if key in overrides:
+            raise UserError(f"--set {setting}: criterion key {key!r} is set twice; set it once")
+        overrides[key] = value
+    return overrides
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """The key and value of `KEY=VALUE`; UserError names the nearest key, or the allowed values."""
+    key, separator, value = (part.strip() for part in text.partition("="))
+    if not separator or not key:
+        raise UserError(f"--set {text}: write KEY=VALUE, for instance --set statistic=median")
+    key = key.replace("-", "_")
+    if key not in FIELDS:
+        nearest = difflib.get_close_matches(key, FIELDS, n=1)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise UserError(f"--set {text}: no criterion key {key!r}; {hint}`lap criteria` lists all keys")
+    return key, _value("--set", key, value)
+
+
+def _value(flag: str, key: str, text: str) -> Any:
+    """The value in the key's own type; None for the text `none` where the key may be absent."""
+    known = FIELDS[key]
+    if text == ABSENT and known.doc.default is None:
+        return None
+    number = re.fullmatch(r"[0-9]{1,12}", text) is not None and known.doc.allowed.startswith("a whole number")
+    try:
+        return known.parse(int(text) if number else text)
+    except ValueError:
+        allowed = known.doc.allowed.replace("or absent", f"or {ABSENT}")
+        raise UserError(f"{flag}: {text!r} is not allowed for criterion key {key!r}; use {allowed}") from None
+
+
+def _timeout_ms(text: str) -> int | None:
+    """The timeout in whole ms; None for `none`."""
+    if text == ABSENT:
+        return None
+    durations = durations_ns("--timeout", text)
+    if len(durations) != 1 or durations[0] % NS_PER_MS:
+        raise UserError(f"--timeout {text}: give one duration in whole ms, as 500ms or 0.5s")
+    return int(_value("--timeout", "timeout_ms", str(durations[0] // NS_PER_MS)))
+
+
+def read_criterion(source: str | None, overrides: Mapping[str, Any]) -> tuple[str, Criterion]:
+    """(name, criterion) of a preset or a TOML file with some keys overridden; UserError or ReplayError."""
+    name, criterion = _named(source)
+    if not overrides:
         return name, criterion
-    if word is None and set(given) == {"tau"}:
-        return f"p_{given['tau']}", replace(criterion, **given)
-    return f"{name}+{'+'.join(f'{key}={value}' for key, value in sorted(given.items()))}", replace(criterion, **given)
+    overridden = replace(criterion, **overrides)
+    if source is None and set(overrides) == {"tau"}:
+        return f"p_{overrides['tau']}", overridden
+    return f"{name}+{'+'.join(f'{key}={value}' for key, value in sorted(overrides.items()))}", overridden
 
 
 def refuse_source(source: str | None, criteria: Iterable[Criterion]) -> None:
-    """Nothing; UserError where --from names the campaign of a calibration that none of the criteria asks for."""
+    """Raise UserError if --calibration-from names a campaign and none of the criteria uses a calibration."""
     if source is not None and all(criterion.calibration == "none" for criterion in criteria):
-        raise UserError(f"--from {source}: no criterion here asks for a calibration; add one, or leave --from out")
+        raise UserError(
+            f"--calibration-from {source}: no criterion here uses a calibration; add --calibration KIND,"
+            " or omit --calibration-from"
+        )
 
 
-def _named(word: str | None) -> tuple[str, Criterion]:
-    if word is None:
+def _named(source: str | None) -> tuple[str, Criterion]:
+    if source is None:
         return "correct", preset("correct")
-    path = Path(word)
-    if word.endswith(".toml") or path.is_file():
+    path = Path(source)
+    if source.endswith(".toml") or path.is_file():
         try:
             return path.stem, Criterion.from_toml(path.read_text())
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
-                f"criterion file {word}: {getattr(error, 'strerror', None) or error}; give a TOML file"
+                f"criterion file {source}: {getattr(error, 'strerror', None) or error}; give a TOML file"
             ) from None
-    return word, preset(word)
+    return source, preset(source)

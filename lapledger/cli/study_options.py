@@ -12,9 +12,9 @@ import numpy as np
 
 from lapledger.cli.criterion_options import read_criterion
 from lapledger.cli.engine_options import engine_options
+from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option, out_option
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option
-from lapledger.render.pictures import endings, out_option
+from lapledger.render.pictures import endings
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.measurements import ProblemMeasurements
@@ -55,7 +55,7 @@ class Study:
 
 
 def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command], Command]:
-    """Adds --out, --campaign, --ledger, --at, --json and who judges, and --from where a calibration may be asked for.
+    """Adds --out, --campaign, --ledger, --at, --json and the engine; where `calibrated` also --calibration-from.
 
     They reach the command together as `study`. What --out names is looked at before anything is read, and a device is
     refused where the study counts in machine code.

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from lapledger.render.preset_text import as_toml, meaning
 from lapledger.replay.criteria import ENVIRONMENTS, PRESETS, REWARDS, Criterion
 from lapledger.replay.explanations.example import CHARACTERS, DURATIONS_MS, ENDED, TESTS, example, statistic_value
 from lapledger.replay.fields import GROUPS, OF_PERCENTILES
@@ -17,26 +18,6 @@ from lapledger.replay.judging.statistics import STATISTICS
 
 MS = 1_000_000
 CANDIDATES = tuple(name for name in DURATIONS_MS if not name.startswith("R"))
-SAYS = {
-    "rlvr": "Correct by the original tests, and nothing about speed.",
-    "rlvr-added-tests": "Correct by all tests, where a timeout fails; nothing about speed.",
-    "pre": "Only some optimization tests are run; every one of them must end within the hard limit. q is over those.",
-    "timeout": "Every optimization test must end within one limit; q is the share of tests that do not.",
-    "relative": "A limit on each test from the references' durations there; q is the share of tests beyond it.",
-    "ranked-worst": "A limit on each test from the best references; q is the share of tests beyond it.",
-    "top": "Everything is run, then ranked: q is the place of the program's score among the references' own scores.",
-    "per-test-top": "Everything is run, then ranked: q is the mean of the per-test percentiles.",
-    "raw-duration": "-1 when wrong, else the mean duration on the scale of 10 s: the naive reward that hardly teaches.",
-    "leaderboard": "-1 when wrong, else by tenths of the leaderboard from 1 down to 0.",
-    "split": "-1 when wrong, else one half from the gate at the fastest 30%, and the other from 1 - 2 q.",
-    "optimization-only": "Speed alone, right or wrong: a policy learns to be fast and wrong.",
-    "additive": "Half for being right, half for being among the fastest 30%: fast and wrong still earns.",
-    "multitask": "Groups of rollouts alternate: an even one is paid for being right, an odd one for being fast."
-    " Programs without a group, as here, have no reward.",
-}
-"""What a preset asks, by its name without parameters."""
-
-
 INTRODUCTION = """
 # Criteria
 
@@ -125,7 +106,7 @@ def _example() -> Iterator[str]:
 def _statistics() -> Iterator[str]:
     yield from ("", "## Statistics", "")
     yield "With r the per-test percentile (0 fastest), d the duration, m the median of the references' durations on the"
-    yield "test, and T tests. Smaller is faster. `lap replay --tau 30 --statistic median`"
+    yield "test, and T tests. Smaller is faster. `lap replay --tau 30 --set statistic=median`"
     yield from ("", "| statistic | score | of `mixed` |", "|---|---|---|")
     for name, one in STATISTICS.items():
         yield f"| `{name}` | {one.formula} | {_value(name)} |"
@@ -141,15 +122,10 @@ def _value(name: str) -> str:
 
 def _presets(presets: Mapping[str, Criterion]) -> Iterator[str]:
     for name, criterion in presets.items():
-        yield from ("", f"### `{name}`", "", _says(name), "", "```toml")
-        for key, value in criterion.changed().items():
-            yield f"{key} = {value}" if isinstance(value, int) else f'{key} = "{value}"'
+        yield from ("", f"### `{name}`", "", meaning(name), "", "```toml")
+        yield from as_toml(criterion)
         yield from ("```", "", f"`lap replay --criterion {name}`", "")
         yield from _judged(criterion)
-
-
-def _says(name: str) -> str:
-    return SAYS[max((known for known in SAYS if name.startswith(known)), key=len)]
 
 
 def _judged(criterion: Criterion) -> Iterator[str]:

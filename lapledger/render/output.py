@@ -16,35 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from lapledger.ledger.atomic_write import finite
-from lapledger.ledger.errors import UserError
-
-ledger_option = click.option(
-    "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"
-)
-at_option = click.option(
-    "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-
-
-def _named(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """The id as given; UserError for an empty one, which would be taken for none."""
-    if value is not None and not value.strip():
-        raise UserError(f"{option.opts[0]}: give the id of a campaign, or leave the option out")
-    return value
-
-
-from_option = click.option(
-    "--from",
-    "source",
-    default=None,
-    metavar="ID",
-    callback=_named,
-    help="Campaign that the calibration comes from.",
-)
-campaign_option = click.option(
-    "--campaign", default=None, metavar="ID", callback=_named, help="[default: the only one, else `main`]"
-)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -85,6 +56,11 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut:
     for row in cells:
         click.echo("\n".join(f"{name:<{longest}}  {value}" for name, value in zip(columns, row, strict=True)) + "\n")
     click.echo(f"cut {cut}")
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun in agreement: `1 verdict`, `2 verdicts`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def say(message: str) -> None:

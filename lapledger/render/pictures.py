@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from lapledger.ledger.atomic_write import finite, write_whole
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import say
@@ -22,15 +20,6 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]
 TABLES = ("csv", "parquet")
 PICTURES = ("png", "svg")
-
-out_option = click.option(
-    "--out",
-    "outs",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(),
-    help="Write rows (.csv, .parquet) or the picture (.png, .svg); repeat for several.",
-)
 
 
 def endings(outs: Sequence[str]) -> list[Path]:

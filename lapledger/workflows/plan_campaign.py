@@ -85,7 +85,7 @@ def _find_problem(name: str, stored: Sequence[dict[str, Any]]) -> str:
         return str(found[0])
     if found:
         raise UserError(f"problem {name!r} is stored in several versions: {', '.join(found)}; name one of these")
-    known = ", ".join(sorted({row["slug"] for row in stored})) or "none; import some with `lap corpus import`"
+    known = ", ".join(sorted({row["slug"] for row in stored})) or "none; import some with `lap import icpc`"
     raise UserError(f"no problem {name!r} in the ledger; known: {known}")
 
 

@@ -101,7 +101,7 @@ class Writing:
         drained = drain(self.ledger, self._appending.stream, seen=utc_now())
         if drained.quarantined:
             plural = "record was" if drained.quarantined == 1 else "records were"
-            self.reporter.warning(f"{drained.quarantined} {plural} quarantined; see `lap ledger status`")
+            self.reporter.warning(f"{drained.quarantined} {plural} quarantined; see `lap status --partitions`")
         return drained.admitted
 
     def close(self) -> None:

@@ -19,9 +19,11 @@ def read_results(path: str) -> dict[str, float]:
             data = file.read(LARGEST_BYTES + 1)
         text = data.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--online {path}: {getattr(error, 'strerror', None) or error}; give a CSV file") from None
+        raise UserError(
+            f"--training-results {path}: {getattr(error, 'strerror', None) or error}; give a CSV file"
+        ) from None
     if len(data) > LARGEST_BYTES:
-        raise UserError(f"--online {path}: larger than {LARGEST_BYTES} bytes; give lines of criterion,value")
+        raise UserError(f"--training-results {path}: larger than {LARGEST_BYTES} bytes; give lines of criterion,value")
     return _results(path, text)
 
 
@@ -33,10 +35,10 @@ def _results(path: str, text: str) -> dict[str, float]:
         if value is None and (not any(cells) or (number == 1 and len(cells) == 2)):
             continue
         if value is None or cells[0] in found:
-            raise UserError(f"--online {path}, line {number}: write criterion,value, each criterion once")
+            raise UserError(f"--training-results {path}, line {number}: write criterion,value, each criterion once")
         found[cells[0]] = value
     if not found:
-        raise UserError(f"--online {path}: holds no result; give lines of criterion,value")
+        raise UserError(f"--training-results {path}: holds no result; give lines of criterion,value")
     return found
 
 

@@ -8,7 +8,7 @@ from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger, cut_now, head_now
 from lapledger.ledger.store.sql.engine import reading
 
-_FORM = "64 hex digits, @ and a cut, as `lap verify --head` printed it"
+_FORM = "64 hex digits, @ and a cut, as `lap verify --print-head` printed it"
 _HEAD = re.compile(r"[0-9a-f]{64}")
 
 

@@ -70,7 +70,7 @@ def make_plan(
     works = _shuffled(_pairs((p for p in programs if p.program_id not in lent), tests), settings.seed)
     if not works:
         raise UserError(
-            "nothing to run: the chosen problems have no programs or no tests; import some with `lap corpus import`"
+            "nothing to run: the chosen problems have no programs or no tests; import some with `lap import icpc`"
         )
     told = (*(word for pair in works for word in pair[1:]), *(word for pair in sorted(lent.items()) for word in pair))
     digest = sha256_words("plan", json.dumps(asdict(settings), sort_keys=True), *told)

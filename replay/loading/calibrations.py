@@ -32,7 +32,7 @@ def find_calibration(
     """
     if criterion.calibration == "none":
         if source is not None:
-            raise UserError(f"--from {source}: the criterion asks for no calibration; add one, as --calibration affine")
+            raise UserError(f"--calibration-from {source}: the criterion uses no calibration; add --calibration KIND")
         return None
     rows = questions.rows(
         _FITS,
@@ -53,7 +53,7 @@ def find_calibration(
     if len(usable) > 1:
         sources = ", ".join(sorted(usable))
         raise UserError(
-            f"several calibrations into campaign {target!r} are stored, from {sources}; name one with --from"
+            f"several calibrations into campaign {target!r} are stored, from {sources}; give --calibration-from"
         )
     (calibration_id,) = usable.values()
     return stored_calibration(questions, calibration_id)

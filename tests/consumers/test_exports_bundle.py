@@ -37,12 +37,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("bundled")
     well("ledger", "init", cwd=home)
     for name in ("sums", "totals"):
-        well("corpus", "import", make_package(home / name, PROGRAMS, small=1, large=1), cwd=home)
+        well("import", "icpc", make_package(home / name, PROGRAMS, small=1, large=1), cwd=home)
     well("run", "--campaign", "main", "--repetitions", "2", cwd=home)
     for word in CRITERIA:
         well("reward", "--criterion", word, "--campaign", "main", cwd=home)
-    (home / "head.txt").write_text(well("verify", "--head", cwd=home).out)
-    well("ledger", "seal", cwd=home)
+    (home / "head.txt").write_text(well("verify", "--print-head", cwd=home).out)
+    well("seal", cwd=home)
     done = well("export", "bundle", "campaign.zip", "--campaign", "main", "--tau", "30", "--json", cwd=home).json
     assert done["tables"] == 1 + len(sql(home / ".lap", "SELECT * FROM criterion"))  # none where nothing was decided
     assert done["tables"] > 4

@@ -70,7 +70,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A campaign that was run, with a table under a criterion that looks at interfaces and one that does not."""
     home = tmp_path_factory.mktemp("looked")
     well("ledger", "init", cwd=home)
-    well("corpus", "import", make_package(home / "sums", PROGRAMS, small=1, large=1), cwd=home)
+    well("import", "icpc", make_package(home / "sums", PROGRAMS, small=1, large=1), cwd=home)
     well("run", "--campaign", "main", cwd=home)
     well("replay", "--tau", "100", "--k", "2", "--name", "plain", "--reason", "before", "--store", cwd=home)
     (home / "iface.toml").write_text('interface = "required"\n')

@@ -53,13 +53,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A campaign that was run, two criteria declared with rewards, one that asks for a map, and a named replay."""
     home = tmp_path_factory.mktemp("tampered")
     well("ledger", "init", cwd=home)
-    well("corpus", "import", make_package(home / "sums", PROGRAMS, small=1, large=1), cwd=home)
+    well("import", "icpc", make_package(home / "sums", PROGRAMS, small=1, large=1), cwd=home)
     well("run", "--campaign", "main", "--repetitions", "2", cwd=home)
     for word in ("top-50", "raw-duration"):
         well("reward", "--criterion", word, "--campaign", "main", cwd=home)
     append(home / ".lap", [declaration(Criterion(calibration="affine"), "mapped")])
     well("replay", "--criterion", "top-50", "--name", "kept", "--reason", "before", "--store", cwd=home)
-    well("ledger", "seal", cwd=home)
+    well("seal", cwd=home)
     well("export", "bundle", "b.zip", "--campaign", "main", "--tau", "30", cwd=home)
     return home
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapledger.cli.axes import durations_ns, factors, percents, timeouts_ns
+from lapledger.cli.axes import durations_ns, factors, limits_ns, percents
 from lapledger.ledger.errors import UserError
 
 TIMES = ["20", "1m", "0.1ns", "ms", "-1s", "0s", "1s:2s:0.4ns"]
@@ -21,8 +21,8 @@ def test_lists_and_ranges_by_hand():
     assert durations_ns("--beta", "-20ms:20ms:20ms", signed=True) == (-20_000_000, 0, 20_000_000)
     assert durations_ns("--timeout", "1s, 0.5s,3us,7ns") == (10**9, 5 * 10**8, 3_000, 7)
     assert durations_ns("--beta", "0", signed=True) == (0,)
-    assert timeouts_ns("--timeout", "2s,none") == (None, 2 * 10**9)
-    assert timeouts_ns("--timeout", "none") == (None,)
+    assert limits_ns("--timeout", "2s,none") == (None, 2 * 10**9)
+    assert limits_ns("--timeout", "none") == (None,)
 
 
 @given(first=tenths, step=tenths, count=st.integers(0, 60), rest=st.integers(0, 9))
@@ -53,4 +53,4 @@ def test_too_many_values():
 def test_timeouts_that_cannot_be_read(text):
     """No unit, an unknown one, less than a nanosecond, and nothing or less."""
     with pytest.raises(UserError, match="--timeout"):
-        timeouts_ns("--timeout", text)
+        limits_ns("--timeout", text)

@@ -38,12 +38,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with two campaigns and rewards, half of it sealed; the bundle of a reward, and a head from before."""
     home = tmp_path_factory.mktemp("bundle")
     well("ledger", "init", cwd=home)
-    well("corpus", "import", make_package(home / "sums", PROGRAMS, large=3), cwd=home)
+    well("import", "icpc", make_package(home / "sums", PROGRAMS, large=3), cwd=home)
     well("run", "--campaign", "main", "--repetitions", "2", cwd=home)
-    well("ledger", "seal", cwd=home)
+    well("seal", cwd=home)
     rewards = well("reward", "--criterion", "top-50", "--campaign", "main", "--json", cwd=home).json["rewards"]
     reward = next(row["reward_id"] for row in rewards if "slower" in row["program_id"])
-    (home / "head.txt").write_text(well("verify", "--head", cwd=home).out)
+    (home / "head.txt").write_text(well("verify", "--print-head", cwd=home).out)
     well("run", "--campaign", "second", cwd=home)
     done = well("trace", reward[:12], "--bundle", "reward.zip", cwd=home)
     assert "reward.zip: " in done.err

@@ -83,7 +83,7 @@ LATE = ("--criterion", "late.toml")
         (("replay", *LATE), THREE),
         (("compare", "run-3k", "run-1k", *LATE), THREE),
         (("sweep", "--tau", "50", *LATE), THREE),
-        (("sweep", "--tau", "50", *LATE, "--timeout", "none,1s"), THREE),
+        (("sweep", "--tau", "50", *LATE, "--optimization-limit", "none,1s"), THREE),
         (("robustness", "--baseline", "run-3k", "--alpha", "1", "--beta", "0", *LATE), THREE),
         (("curve", "--checkpoint", "run-{step}", "--tiers", "none", *LATE), THREE),
         (("matrix", "--criterion", "late.toml", "--criterion", "rlvr"), f"late: {THREE}"),
@@ -170,8 +170,8 @@ def test_why_is_told_which_calibration(extrapolated: Path, tmp_path: Path) -> No
     refused = lap(*words, cwd=tmp_path)
     assert (refused.code, "from main, other; name one with --from" in refused.err) == (2, True)
     for source in ("main", "other"):
-        (found,) = well(*words, "--from", source, "--json", cwd=tmp_path).json["explanations"]
-        single = well("replay", *MAPPED, "--from", source, "--json", cwd=tmp_path).json["criteria"][0]
+        (found,) = well(*words, "--calibration-from", source, "--json", cwd=tmp_path).json["explanations"]
+        single = well("replay", *MAPPED, "--calibration-from", source, "--json", cwd=tmp_path).json["criteria"][0]
         (verdict,) = [one for one in single["verdicts"] if one["program"].startswith(words[1])]
         assert found["status"] == verdict["status"]
         assert found["q_lo"] == pytest.approx(verdict["q"][0] / verdict["q"][2])

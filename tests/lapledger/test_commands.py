@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     programs = {**PROGRAMS, "wrong_answer/right_after_all.py": PROGRAMS["accepted/quick.py"] + "# labelled wrongly\n"}
     well("ledger", "init", cwd=home)
-    well("corpus", "import", make_package(home / "sums", programs, large=3), cwd=home)
+    well("import", "icpc", make_package(home / "sums", programs, large=3), cwd=home)
     well("run", "--campaign", "main", cwd=home)
     return home
 
@@ -94,7 +94,7 @@ def test_the_same_cut_gives_the_same_answer_for_ever(copy: Path) -> None:
     """Through sealing, another campaign and rewards: `--at` prints the same JSON, and its own cut."""
     before = well("replay", "--tau", "50", "--json", cwd=copy)
     cut = before.json["cut"]
-    well("ledger", "seal", cwd=copy)
+    well("seal", cwd=copy)
     well("run", "--campaign", "second", "--seed", "7", cwd=copy)
     well("reward", "--criterion", "top-50", "--campaign", "main", cwd=copy)
     assert well("replay", "--tau", "50", "--json", "--at", cut, cwd=copy).out == before.out
@@ -132,7 +132,7 @@ def test_from_reward_to_reason_to_raw_timings(copy: Path) -> None:
 
 def test_verify_fails_loudly_on_a_changed_byte(copy: Path) -> None:
     """One flipped bit in a sealed segment: exit code 1, and the problem names the file."""
-    well("ledger", "seal", cwd=copy)
+    well("seal", cwd=copy)
     segment = max((copy / ".lap" / "segments").rglob("*.parquet"), key=lambda path: path.stat().st_size)
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
@@ -162,28 +162,28 @@ def test_verify_asks_named_replays_again(copy: Path) -> None:
 
 def test_labels_and_durations_are_decided_once(copy: Path) -> None:
     """The stale label is found, 6 labels and 1 problem are decided, and a second pass adds nothing."""
-    first = well("corpus", "filter", "--json", cwd=copy).json
+    first = well("filter", "--json", cwd=copy).json
     assert (first["decided"], first["new"]) == (7, 7)
-    (stale,) = [row for row in first["dropped"] if row["rule"] == "re-execution"]
+    (stale,) = [row for row in first["excluded"] if row["rule"] == "re-execution"]
     assert "right_after_all" in stale["id"]
     assert stale["reason"] == "labelled wrong_answer, passed all 6 tests"
-    assert well("corpus", "filter", "--json", cwd=copy).json["new"] == 0
+    assert well("filter", "--json", cwd=copy).json["new"] == 0
     assert sql(copy / ".lap", "SELECT count(*) FROM filter") == [[7]]
 
 
 def test_importing_twice_adds_nothing(copy: Path, folder: Path) -> None:
     """The ledger knows the problem, its tests and its programs."""
-    (row,) = well("corpus", "import", folder / "sums", "--json", cwd=copy).json["imported"]
+    (row,) = well("import", "icpc", folder / "sums", "--json", cwd=copy).json["imported"]
     assert (row["new problems"], row["new tests"], row["new programs"]) == (0, 0, 0)
 
 
 def test_status_and_du_add_up(copy: Path) -> None:
     """Admitted frames lie in the tail before sealing and in segments after it; rows are counted by type."""
-    before = well("ledger", "status", "--json", cwd=copy).json
+    before = well("status", "--partitions", "--json", cwd=copy).json
     assert all(p["admitted"] == p["tail"] for p in before["partitions"])
     assert (before["segments"], sum(p["quarantined"] for p in before["partitions"])) == (0, 0)
-    well("ledger", "seal", cwd=copy)
-    after = well("ledger", "status", "--json", cwd=copy).json
+    well("seal", cwd=copy)
+    after = well("status", "--partitions", "--json", cwd=copy).json
     assert after["segments"] > 0
     rows = {kind["name"]: kind["rows"] for kind in well("ledger", "du", "--json", cwd=copy).json["types"]}
     assert (rows["program.added"], rows["test.added"], rows["timing.measured"]) == (6, 6, 36)
@@ -243,15 +243,15 @@ def test_views_are_listed(folder: Path) -> None:
 
 def test_a_head_written_down_is_checked_later(copy: Path) -> None:
     """The word still holds after more facts and sealing; another head, or a cut beyond the ledger, is a problem."""
-    word = well("verify", "--head", cwd=copy).out.strip()
-    shown = well("verify", "--head", "--json", cwd=copy).json
+    word = well("verify", "--print-head", cwd=copy).out.strip()
+    shown = well("verify", "--print-head", "--json", cwd=copy).json
     proven = well("verify", "--json", cwd=copy).json
     assert word == shown["word"] == f"{proven['head']}@{proven['cut']}" == f"{shown['head']}@{shown['cut']}"
     well("run", "--campaign", "second", cwd=copy)
-    well("ledger", "seal", cwd=copy)
-    assert well("verify", "--against", word, "--json", cwd=copy).json["problems"] == []
+    well("seal", cwd=copy)
+    assert well("verify", "--head", word, "--json", cwd=copy).json["problems"] == []
     for wrong in (f"{'0' * 64}@{shown['cut']}", word.replace("@control=", "@control=9")):
-        done = lap("verify", "--against", wrong, "--json", cwd=copy)
+        done = lap("verify", "--head", wrong, "--json", cwd=copy)
         assert done.code == 1
         assert len(done.json["problems"]) == 1
 
@@ -291,22 +291,22 @@ def test_two_runs_at_once_are_refused(copy: Path) -> None:
 def test_commands_that_change_nothing_leave_no_trace(copy: Path) -> None:
     """Sealing twice, a complete run, a second pass of rewards: the cut stays where it was."""
     well("reward", "--criterion", "top-50", cwd=copy)
-    well("ledger", "seal", cwd=copy)
-    before = well("ledger", "status", "--json", cwd=copy).json
-    well("ledger", "seal", cwd=copy)
+    well("seal", cwd=copy)
+    before = well("status", "--partitions", "--json", cwd=copy).json
+    well("seal", cwd=copy)
     well("run", "--campaign", "main", cwd=copy)
     well("reward", "--criterion", "top-50", cwd=copy)
-    after = well("ledger", "status", "--json", cwd=copy).json
+    after = well("status", "--partitions", "--json", cwd=copy).json
     assert (after["cut"], after["segments"], after["head"]) == (before["cut"], before["segments"], before["head"])
 
 
 def test_the_demo_deletes_nothing_but_a_demo(copy: Path) -> None:
     """A real ledger, or any other folder, is refused and stays as it is."""
-    before = well("ledger", "status", "--json", cwd=copy).out
+    before = well("status", "--partitions", "--json", cwd=copy).json["partitions"]
     done = lap("demo", "--into", ".lap", cwd=copy)
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "was not made by `lap demo`" in done.err
-    assert well("ledger", "status", "--json", cwd=copy).out == before
+    assert well("status", "--partitions", "--json", cwd=copy).json["partitions"] == before
 
 
 def test_json_is_json(copy: Path) -> None:

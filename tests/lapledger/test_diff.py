@@ -62,7 +62,7 @@ def test_flips_with_the_timings_that_turned_them(ledger: Path) -> None:
 
 def test_the_table_tells_the_same(ledger: Path) -> None:
     """One block a flip, then the summary by model and kind, and both cuts."""
-    done = well("diff", "loose", "strict", "--limit", "1", "--ledger", ledger)
+    done = well("diff", "loose", "strict", "--rows", "1", "--ledger", ledger)
     assert f"{program_id(STEPS, 'middle')}  (model)  pass -> fail" in done.out
     assert "25 ms, percentile 50.0 (k 4 of 8), between ref20." in done.out
     assert "loose -> strict: 4 flips" in done.out
@@ -70,12 +70,12 @@ def test_the_table_tells_the_same(ledger: Path) -> None:
     assert [(row[0], row[-1]) for row in rows if row[0] in ("human", "model")] == [("human", "3"), ("model", "1")]
     assert done.out.count("cut control=") == 2
     assert "3 more flips; --limit 0 shows all of them" in done.err
-    assert well("diff", "loose", "strict", "--limit", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
+    assert well("diff", "loose", "strict", "--rows", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
 
 
 def test_a_limit_in_force_is_told(ledger: Path) -> None:
     """A judged limit of 26 ms makes ref30 and ref40 fail on t0; middle stays. The other side had no limit."""
-    words = ("--timeout-ms", "26", "--name", "limited", "--reason", "shorter", "--store")
+    words = ("--timeout", "26ms", "--name", "limited", "--reason", "shorter", "--store")
     well("replay", *words, "--ledger", ledger)
     found = well("diff", "loose", "limited", "--ledger", ledger, "--json").json
     flips = {flip["program"]: flip for flip in found["flips"]}

@@ -16,7 +16,7 @@ CURVE = ("curve", "--checkpoint", "run-{step}", "--tiers", "none", "--tau", "100
 MATRIX = ("matrix", "--run", "run-*", "--run", "base")
 COMPARE = ("compare", "base", "run-1k", "--tiers", "none", "--resamples", "200")
 SIMULATE = ("simulate", "--seed", "5")
-SWEEP = ("sweep", "--tau", "100,50,20", "--timeout", "none,50ms", "--alpha", "0.5,1,2", "--beta", "0ms,20ms")
+SWEEP = ("sweep", "--tau", "100,50,20", "--optimization-limit", "none,50ms", "--alpha", "0.5,1,2", "--beta", "0ms,20ms")
 ROBUSTNESS = ("robustness", "--baseline", "base", "--alpha", "0.5,1", "--beta", "-20ms,0ms")
 RELATIVE = ("--criterion", "relative-p50")
 

@@ -18,7 +18,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with one small problem that was run, in campaign `main`."""
     folder = tmp_path_factory.mktemp("filled")
     well("ledger", "init", "--ledger", folder / "ledger")
-    well("corpus", "import", make_package(folder / "sums"), "--ledger", folder / "ledger")
+    well("import", "icpc", make_package(folder / "sums"), "--ledger", folder / "ledger")
     well("run", "--ledger", folder / "ledger", "--campaign", "main")
     return folder / "ledger"
 
@@ -63,7 +63,7 @@ AHEAD = "control=999,facts=9.9.9.9,requests=9"
         (("sql", "SELECT * FROM nothing"), ("nothing", "lap sql --views")),
         (("run", "--limit", "-3"), ("'limit'", "flag --limit", "greater than or equal to 0.001")),
         (("run", "nosuch"), ("no problem 'nosuch'", "known: sums")),
-        (("corpus", "import", "nowhere"), ("nowhere", "does not exist")),
+        (("import", "icpc", "nowhere"), ("nowhere", "does not exist")),
         (("frobnicate",), ("No such command 'frobnicate'", "lap --help")),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_ledger_that_is_not_there(tmp_path: Path) -> None:
     check(lap("ledger", "init", "--ledger", tmp_path / "file"), "File exists", "choose another place")
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "ledger.sqlite").write_text("this is no database, it is a text of some length" * 50)
-    check(lap("ledger", "status", "--ledger", tmp_path / "odd"), "is no database")
+    check(lap("status", "--partitions", "--ledger", tmp_path / "odd"), "is no database")
 
 
 def test_a_ledger_of_a_newer_version_is_refused(filled: Path, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_ledger_of_a_newer_version_is_refused(filled: Path, tmp_path: Path) ->
     shutil.copytree(filled, newer)
     with contextlib.closing(sqlite3.connect(newer / "ledger.sqlite")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    for words in (("replay",), ("run",), ("ledger", "init"), ("ledger", "seal")):
+    for words in (("replay",), ("run",), ("ledger", "init"), ("seal",)):
         check(lap(*words, "--ledger", newer), "made by a newer lapledger", "9999", "upgrade lapledger")
     with contextlib.closing(sqlite3.connect(newer / "ledger.sqlite")) as connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("9999",)]
@@ -125,7 +125,7 @@ def test_half_a_package_leaves_nothing(tmp_path: Path, damage: str) -> None:
         "no submissions": lambda: shutil.rmtree(bad / "submissions"),
     }
     said[damage]()
-    done = lap("corpus", "import", tmp_path / "packages", "--ledger", root)
+    done = lap("import", "icpc", tmp_path / "packages", "--ledger", root)
     check(done, "zbad", "NUL" if damage == "nul byte" else "")
     assert sql(root, "SELECT count(*) FROM problem") == [[0]]
     assert sql(root, "SELECT count(*) FROM program") == [[0]]
@@ -159,11 +159,11 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path: Path) -> Non
     script = f"""
     export LAP_RESERVE_MB=0  # the disk itself must fill up
     "$1" ledger init --ledger "$2/ledger" || exit 90
-    "$1" corpus import {big} --ledger "$2/ledger"; echo "import ended with $?" >&2
+    "$1" import icpc {big} --ledger "$2/ledger"; echo "import ended with $?" >&2
     "$1" sql "SELECT count(*) AS n FROM problem" --ledger "$2/ledger" --json || exit 91
     find "$2/ledger" -name '*.part' >&2
     mount -o remount,size=64m "$2" || exit 92
-    "$1" corpus import {big} --ledger "$2/ledger" --json >/dev/null || exit 93
+    "$1" import icpc {big} --ledger "$2/ledger" --json >/dev/null || exit 93
     "$1" sql "SELECT count(*) AS n FROM problem" --ledger "$2/ledger" --json || exit 94
     "$1" verify --ledger "$2/ledger" || exit 95
     """

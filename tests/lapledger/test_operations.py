@@ -28,7 +28,7 @@ def ledger(tmp_path: Path) -> Path:
     """A ledger with one imported problem."""
     well("ledger", "init", "--ledger", tmp_path / "ledger")
     make_package(tmp_path / "sums", {"accepted/quick.py": ACCEPTED})
-    well("corpus", "import", tmp_path / "sums", "--ledger", tmp_path / "ledger")
+    well("import", "icpc", tmp_path / "sums", "--ledger", tmp_path / "ledger")
     return tmp_path / "ledger"
 
 
@@ -68,7 +68,9 @@ def status(ledger: Path) -> tuple[str, dict[str, Any], int]:
 
 def admitted(ledger: Path) -> int:
     """Frames that the ledger admitted."""
-    return sum(part["admitted"] for part in well("ledger", "status", "--ledger", ledger, "--json").json["partitions"])
+    return sum(
+        part["admitted"] for part in well("status", "--partitions", "--ledger", ledger, "--json").json["partitions"]
+    )
 
 
 def test_a_well_ledger_is_ok(ledger: Path) -> None:
@@ -78,7 +80,7 @@ def test_a_well_ledger_is_ok(ledger: Path) -> None:
     assert {"database", "stream", "lag", "gaps", "quarantine", "tail", "segments", "disk"} == checks.keys()
     assert {check["state"] for check in checks.values()} == {OK}
     assert checks["database"]["figures"]["admitted"] == admitted(ledger)
-    assert "the ledger is ok" in well("status", "--ledger", ledger).out
+    assert "ledger state: ok" in well("status", "--ledger", ledger).out
 
 
 def test_what_waits_is_told_by_partition(ledger: Path) -> None:
@@ -89,7 +91,7 @@ def test_what_waits_is_told_by_partition(ledger: Path) -> None:
     assert (state, code, checks["lag"]["state"]) == (DEGRADED, 0, DEGRADED)
     assert checks["lag"]["figures"]["partitions"] == {f"facts/{partition}": 3}
     assert "lap sink" in checks["lag"]["words"]
-    well("ledger", "seal", "--ledger", ledger)
+    well("seal", "--ledger", ledger)
     assert status(ledger)[0] == OK
 
 
@@ -97,13 +99,13 @@ def test_gaps_and_quarantine_degrade_and_a_fork_is_told(ledger: Path) -> None:
     """Exit code 0, as no probe that starts something anew would mend it: somebody must look who used an epoch twice."""
     partition, some = records("epoch-0", range(4))
     put(ledger, partition, [some[0], some[3], Record({}, b"broken")])
-    well("ledger", "seal", "--ledger", ledger)
+    well("seal", "--ledger", ledger)
     state, checks, code = status(ledger)
     assert (state, code) == (DEGRADED, 0)
     assert (checks["gaps"]["state"], checks["gaps"]["figures"]) == (DEGRADED, {"frames": 2})
     assert (checks["quarantine"]["state"], checks["quarantine"]["figures"]["records"]) == (DEGRADED, 1)
     put(ledger, partition, records("epoch-0", range(5))[1][4:] + records("epoch-0", range(1, 2))[1])
-    well("ledger", "seal", "--ledger", ledger)
+    well("seal", "--ledger", ledger)
     state, checks, code = status(ledger)
     assert (state, checks["quarantine"]["state"], code) == (DEGRADED, DEGRADED, 0)
     assert checks["quarantine"]["figures"]["reasons"]["fork"] == 1
@@ -176,11 +178,11 @@ def test_a_ledger_on_servers_is_ok(
         assert (state, code, checks["checksums"]["state"]) == (OK, 0, OK)
         assert well("verify", "--ledger", tmp_path / "moved", "--json").json["head"] == moved["head"]
         make_package(tmp_path / "more", {"accepted/quick.py": ACCEPTED}, name="More")
-        well("corpus", "import", tmp_path / "more", "--ledger", tmp_path / "moved")
+        well("import", "icpc", tmp_path / "more", "--ledger", tmp_path / "moved")
         well("ledger", "backup", tmp_path / "backup", "--ledger", tmp_path / "moved")
-        head = well("verify", "--head", "--ledger", tmp_path / "moved").out
+        head = well("verify", "--print-head", "--ledger", tmp_path / "moved").out
     assert sql(tmp_path / "backup", "SELECT name FROM problem ORDER BY name") == [["More"], ["Sums"]]
-    well("verify", "--against", head.strip(), "--ledger", tmp_path / "backup")
+    well("verify", "--head", head.strip(), "--ledger", tmp_path / "backup")
 
 
 def test_a_backup_is_restored_into_an_empty_place(ledger: Path, tmp_path: Path) -> None:
@@ -188,14 +190,14 @@ def test_a_backup_is_restored_into_an_empty_place(ledger: Path, tmp_path: Path) 
     partition, some = records("epoch-0", range(3))
     put(ledger, partition, some)
     well("ledger", "backup", tmp_path / "backup", "--ledger", ledger)
-    word = well("verify", "--head", "--ledger", ledger).out.strip()
+    word = well("verify", "--print-head", "--ledger", ledger).out.strip()
     put(ledger, partition, records("epoch-1", range(1))[1])
-    well("ledger", "seal", "--ledger", ledger)
+    well("seal", "--ledger", ledger)
     restored = well("ledger", "restore", tmp_path / "backup", "--ledger", tmp_path / "restored", "--json").json
     assert restored["rows"]["frame"] == admitted(ledger) - 1
-    well("verify", "--against", word, "--ledger", tmp_path / "restored")
-    well("corpus", "import", tmp_path / "sums", "--ledger", tmp_path / "restored")
-    well("ledger", "seal", "--ledger", tmp_path / "restored")
+    well("verify", "--head", word, "--ledger", tmp_path / "restored")
+    well("import", "icpc", tmp_path / "sums", "--ledger", tmp_path / "restored")
+    well("seal", "--ledger", tmp_path / "restored")
     well("verify", "--ledger", tmp_path / "restored")
     again = lap("ledger", "restore", tmp_path / "backup", "--ledger", tmp_path / "restored")
     assert (again.code, "holds a copy of this ledger already" in again.err) == (2, True)
@@ -208,27 +210,27 @@ def test_writers_leave_the_reserve_and_readers_go_on(
 ) -> None:
     """Appending, admitting and sealing stop with exit code 2 and nothing half-written; with room they go on."""
     partition, some = records("epoch-0", range(3))
-    head = well("verify", "--head", "--ledger", ledger).out
+    head = well("verify", "--print-head", "--ledger", ledger).out
     with monkeypatch.context() as patch:
         patch.setenv("LAP_RESERVE_MB", TOO_MUCH)
         make_package(tmp_path / "more", {"accepted/quick.py": ACCEPTED}, name="More")
-        for words in (("corpus", "import", tmp_path / "more"), ("ledger", "seal")):
+        for words in (("import", "icpc", tmp_path / "more"), ("seal",)):
             done = lap(*words, "--ledger", ledger)
             assert (done.code, done.err.count("\n")) == (2, 1)
             assert f"{TOO_MUCH} MiB stay in reserve" in done.err
             assert "reserve_mb" in done.err
         state, checks, code = status(ledger)
         assert (state, checks["disk"]["state"], code) == (FAILING, FAILING, 1)
-        assert well("verify", "--head", "--ledger", ledger).out == head
+        assert well("verify", "--print-head", "--ledger", ledger).out == head
     put(ledger, partition, some)
     with monkeypatch.context() as patch:
         patch.setenv("LAP_RESERVE_MB", TOO_MUCH)
-        done = lap("ledger", "seal", "--ledger", ledger)
+        done = lap("seal", "--ledger", ledger)
         assert (done.code, "reserve_mb" in done.err) == (2, True)
-        assert well("verify", "--head", "--ledger", ledger).out == head
+        assert well("verify", "--print-head", "--ledger", ledger).out == head
     assert list(ledger.rglob("*.part")) == []
-    well("corpus", "import", tmp_path / "more", "--ledger", ledger)
-    well("ledger", "seal", "--ledger", ledger)
+    well("import", "icpc", tmp_path / "more", "--ledger", ledger)
+    well("seal", "--ledger", ledger)
     assert sql(ledger, "SELECT name FROM problem ORDER BY name") == [["More"], ["Sums"]]
     kinds = {kind["name"]: kind["rows"] for kind in well("ledger", "du", "--ledger", ledger, "--json").json["types"]}
     assert kinds["filter.decided"] == 3
@@ -237,7 +239,7 @@ def test_writers_leave_the_reserve_and_readers_go_on(
 
 def test_du_tells_growth_once_there_is_history(ledger: Path) -> None:
     """Unknown within the first hour; then bytes a day by the age of the files, and how long the disk will do."""
-    well("ledger", "seal", "--ledger", ledger)
+    well("seal", "--ledger", ledger)
     fresh = well("ledger", "du", "--ledger", ledger, "--json").json
     assert (fresh["bytes_a_day"], fresh["days_to_full"]) == (None, None)
     assert "unknown" in well("ledger", "du", "--ledger", ledger).out

@@ -60,10 +60,10 @@ def test_every_record_is_listed_and_counted(ledger: Path) -> None:
         (3, "bad-header", None),
     ]
     assert (found["records"][2]["bytes"], found["records"][2]["seen"]) == (516, "2026-01-01T00:00:00.000+00:00")
-    assert found["cut"] == well("ledger", "status", "--ledger", ledger, "--json").json["cut"]
+    assert found["cut"] == well("status", "--partitions", "--ledger", ledger, "--json").json["cut"]
     one = well("quarantine", "list", "--reason", "bad-header", "--ledger", ledger, "--json").json
     assert [line["id"] for line in one["records"]] == [3]
-    page = well("quarantine", "list", "--limit", 1, "--after", 1, "--ledger", ledger)
+    page = well("quarantine", "list", "--rows", 1, "--after", 1, "--ledger", ledger)
     assert "no event type filter.decided version 1 is known here" in page.out
     assert "lap quarantine list --after 2" in page.err
     assert "\x1b" not in well("quarantine", "list", "--ledger", ledger).out
@@ -100,7 +100,7 @@ def test_raw_writes_the_payload_and_nothing_else(ledger: Path, tmp_path: Path) -
 
 def test_a_retry_after_a_fix_tells_the_new_admissions(ledger: Path) -> None:
     """The records that the new release knows are admitted; the old cut answers as before."""
-    old = well("ledger", "status", "--ledger", ledger, "--json").json["cut"]
+    old = well("status", "--partitions", "--ledger", ledger, "--json").json["cut"]
     count = "SELECT count(*) AS n FROM filter"
     assert sql(ledger, count) == [[0]]
     done = lap("quarantine", "retry", "--ledger", ledger, "--json")
@@ -113,12 +113,12 @@ def test_a_retry_after_a_fix_tells_the_new_admissions(ledger: Path) -> None:
     listed = well("quarantine", "list", "--ledger", ledger, "--json").json
     assert listed["reasons"][1] == {"reason": "unknown-type", "records": 2, "admitted": 2}
     assert [one["admission"] for one in listed["records"]] == numbers
-    well("ledger", "verify", "--ledger", ledger)
-    head = well("verify", "--head", "--ledger", ledger).out
+    well("verify", "--skip-rewards", "--ledger", ledger)
+    head = well("verify", "--print-head", "--ledger", ledger).out
     for part in ledger.glob("ledger.sqlite*"):
         part.unlink()
     well("ledger", "rebuild", "--ledger", ledger)
-    assert well("verify", "--head", "--ledger", ledger).out == head  # a retry is on no stream, but it was sealed
+    assert well("verify", "--print-head", "--ledger", ledger).out == head  # a retry is on no stream, but it was sealed
 
 
 def test_one_record_or_one_reason_is_retried(ledger: Path) -> None:

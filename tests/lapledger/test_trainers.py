@@ -36,7 +36,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("trainer")
     root = home / "ledger"
     well("ledger", "init", "--ledger", root)
-    well("corpus", "import", make_package(home / "sums", PROGRAMS, small=1, large=1), "--ledger", root)
+    well("import", "icpc", make_package(home / "sums", PROGRAMS, small=1, large=1), "--ledger", root)
     return root
 
 
@@ -144,7 +144,7 @@ def test_an_export_says_whose_runs_count(scored: list[float | None], ledger: Pat
 
 def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
     """Sealed, copied without its database and built again: the same rewards, and nothing wrong."""
-    well("ledger", "seal", "--ledger", ledger)
+    well("seal", "--ledger", ledger)
     before = sql(ledger, REWARDS)
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-r", ledger, copy], check=True)  # to close a database's file here would drop its locks
@@ -270,10 +270,10 @@ def test_mistakes_are_told_in_one_line(asked: Rewards) -> None:
         verl_rewards(asked, n=1, batched=True)(data_sources=["x"], solution_strs=[""], ground_truths=[None])
     with pytest.raises(UserError, match="'here' or in the 'pool'"):
         Scoring(Rewards(training="x", ledger=asked.ledger, where="there"))
-    before = well("verify", "--head", "--ledger", asked.ledger or "").out
+    before = well("verify", "--print-head", "--ledger", asked.ledger or "").out
     with pytest.raises(UserError, match="training '': a training run's name is one line"):
         trl_rewards(replace(asked, training=""), num_generations=1)(prompts=[""], completions=[RIGHT], problem=["sums"])
-    assert well("verify", "--head", "--ledger", asked.ledger or "").out == before
+    assert well("verify", "--print-head", "--ledger", asked.ledger or "").out == before
     assert lap("status", "--ledger", asked.ledger or "").code == 0
 
 

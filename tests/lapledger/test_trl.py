@@ -64,7 +64,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
     home = tmp_path_factory.mktemp("trl")
     ledger = home / "ledger"
     well("ledger", "init", "--ledger", ledger)
-    well("corpus", "import", make_package(home / "sums", PROGRAMS, small=1, large=1), "--ledger", ledger)
+    well("import", "icpc", make_package(home / "sums", PROGRAMS, small=1, large=1), "--ledger", ledger)
     offline = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(home / "hub"), "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-c", TRAIN, str(ledger), str(home / "out")]
     done = subprocess.run(command, env=offline, cwd=home, capture_output=True, text=True, check=False)

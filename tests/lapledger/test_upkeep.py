@@ -19,7 +19,7 @@ def ledger(tmp_path: Path) -> Path:
     root = tmp_path / "ledger"
     for campaign in ("one", "two"):
         make_campaign(root, [*REFERENCES, *MODELS], campaign=campaign)
-        well("ledger", "seal", "--ledger", root)
+        well("seal", "--ledger", root)
     (root / "blobs" / "ab").mkdir()
     (root / "blobs" / "ab" / "stray").write_bytes(b"12345")
     return root
@@ -35,7 +35,7 @@ def age(ledger: Path, days: float) -> None:
 
 def test_compaction_says_what_it_merged_and_changes_no_answer(ledger: Path) -> None:
     """In words and as JSON; a second one finds nothing to do."""
-    before, cut = sql(ledger, COUNT), well("ledger", "status", "--ledger", ledger, "--json").json["cut"]
+    before, cut = sql(ledger, COUNT), well("status", "--partitions", "--ledger", ledger, "--json").json["cut"]
     done = well("ledger", "compact", "--ledger", ledger, "--json").json
     assert (done["cut"], done["superseded"] >= 2 * done["segments"] > 0) == (cut, True)
     assert done["bytes_before"] > done["bytes_after"] > 0
@@ -76,9 +76,9 @@ def test_superseded_segments_go_after_a_grace_period(ledger: Path) -> None:
 
 def test_the_stream_forgets_what_is_sealed(ledger: Path) -> None:
     """Only when it is asked to; work goes on."""
-    shown = well("ledger", "gc", "--dry-run", "--streams", "--ledger", ledger, "--json").json
+    shown = well("ledger", "gc", "--dry-run", "--truncate-stream", "--ledger", ledger, "--json").json
     assert {trim["stream"] for trim in shown["trims"]} == {"control", "facts"}
-    well("ledger", "gc", "--yes", "--streams", "--ledger", ledger)
+    well("ledger", "gc", "--yes", "--truncate-stream", "--ledger", ledger)
     make_campaign(ledger, [*REFERENCES, *MODELS], campaign="three")
     assert len(sql(ledger, "SELECT campaign_id FROM campaign")) == 3
 
@@ -87,7 +87,7 @@ def test_a_damaged_ledger_loses_nothing(ledger: Path) -> None:
     """One line says what is wrong."""
     path = next((ledger / "segments").rglob("*.parquet"))
     path.unlink()
-    done = lap("ledger", "gc", "--streams", "--yes", "--ledger", ledger)
+    done = lap("ledger", "gc", "--truncate-stream", "--yes", "--ledger", ledger)
     assert (done.code, len(done.err.strip().splitlines())) == (1, 1)
     assert f"{path.name} is missing" in done.err
 

@@ -40,7 +40,7 @@ def plain(icpc: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with every outcome of the two pass-fail packages."""
     root = tmp_path_factory.mktemp("plain") / "ledger"
     well("ledger", "init", "--ledger", root)
-    well("corpus", "import", icpc / "adolescentarchitecture2", icpc / "datepicker", "--ledger", root)
+    well("import", "icpc", icpc / "adolescentarchitecture2", icpc / "datepicker", "--ledger", root)
     well("run", "--limit", LIMIT, "--slots", 2, "--ledger", root)
     return root
 
@@ -96,7 +96,7 @@ def test_replay_judges_the_same_programs_correct(plain: Path) -> None:
 def test_scoring_packages_pass_by_group(icpc: Path, tmp_path: Path, slug: str) -> None:
     """Accepted programs pass every test; partially accepted ones pass a group of tests whole, and fail another."""
     well("ledger", "init", "--ledger", tmp_path / "ledger")
-    well("corpus", "import", icpc / slug, "--ledger", tmp_path / "ledger")
+    well("import", "icpc", icpc / slug, "--ledger", tmp_path / "ledger")
     well("run", "--limit", SCORING[slug], "--slots", 2, "--ledger", tmp_path / "ledger")
     groups = passed_groups(sql(tmp_path / "ledger", TESTS.format(slug=slug)))
     assert {name.split("/")[0] for name in groups} >= {"accepted", "partially_accepted"}

@@ -172,7 +172,7 @@ def test_nothing_imported_is_run(session: Path, ledger: Path, tmp_path: Path) ->
     imported(ledger, "mercury", session)
     done = lap("run", "--dry-run", "--ledger", ledger)
     assert (done.code, "nothing to run" in done.err) == (2, True)
-    well("corpus", "import", make_package(tmp_path / "sums"), "--ledger", ledger)
+    well("import", "icpc", make_package(tmp_path / "sums"), "--ledger", ledger)
     assert well("run", "--dry-run", "--ledger", ledger, "--json").json["works"] == 25
     assert sql(ledger, "SELECT count(*) FROM request") == [[0]]
 
@@ -203,7 +203,7 @@ def test_what_rests_on_something_unknown_is_undecided(ledger: Path, tmp_path: Pa
     session = mercury_session(two_sum=[mercury_sample(runtime=0.1)])
     imported(ledger, "mercury", write(tmp_path / "one_eval.json", session))
     assert verdicts(ledger, "--tau", 30)["one-0"] == "pass"
-    for unknown in (("--startup", "subtract"), ("--clock", "cpu"), ("--keep-chars", 10)):
+    for unknown in (("--set", "startup=subtract"), ("--clock", "cpu"), ("--set", "keep_chars=10")):
         assert verdicts(ledger, "--tau", 30, *unknown)["one-0"] == "undecided", unknown
 
 

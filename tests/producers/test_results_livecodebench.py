@@ -257,7 +257,7 @@ def test_a_limit_where_no_kill_tells_its_own_is_answered(tmp_path: Path) -> None
     place = new_ledger(tmp_path)
     words = ("--model", "m", "--campaign", "a", "--license", "MIT")
     imported(place, "livecodebench", write(tmp_path / "graded.json", rows), *words)
-    asked = ("--timeout-ms", "50", "--ledger", place, "--json")
+    asked = ("--timeout", "50ms", "--ledger", place, "--json")
     (found,) = well("replay", *asked).json["criteria"]
     (row,) = found["estimates"]
     assert (row["value"], row["upper_bound"], row["undecided"]) == (0.25, 0.75, 2)

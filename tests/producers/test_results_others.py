@@ -255,10 +255,10 @@ def test_broken_code_contests_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_icpc_packages_come_in_one_way_under_two_names(tmp_path: Path) -> None:
-    """What `lap import icpc` brought, `lap corpus import` holds already."""
+    """What `lap import icpc` brought, `lap import icpc` holds already."""
     ledger, package = new_ledger(tmp_path), make_package(tmp_path / "sums")
     first = well("import", "icpc", package, "--ledger", ledger, "--json").json["imported"]
-    again = well("corpus", "import", package, "--ledger", ledger, "--json").json["imported"]
+    again = well("import", "icpc", package, "--ledger", ledger, "--json").json["imported"]
     counts = [{name: row[0][name] for name in ("new problems", "new tests", "new programs")} for row in (first, again)]
     assert counts == [
         {"new problems": 1, "new tests": 5, "new programs": 5},

@@ -89,7 +89,19 @@ def test_fits_between_machines_are_the_published_ones(
     ledger: Path, suites: dict[str, dict[str, list[float]]], target: str
 ) -> None:
     """Slope, intercept and leave-one-out R squared, as refitted here point by point; for Windows all are refused."""
-    words = ("--from", "linux", "--to", target, "--estimator", "mean", "--kind", "all", "--ledger", ledger, "--json")
+    words = (
+        "--from",
+        "linux",
+        "--to",
+        target,
+        "--set",
+        "estimator=mean",
+        "--kind",
+        "all",
+        "--ledger",
+        ledger,
+        "--json",
+    )
     told = well("calibrate", *words).json
     fits = {fit["kind"]: fit for fit in told["tried"]}
     affine = fits["affine"]

@@ -218,7 +218,7 @@ async def test_all_programs_of_a_campaign_in_one_table(root):
 async def test_an_empty_ledger_says_what_to_do_next(tmp_path):
     append(tmp_path, [])
     async with opened(tmp_path) as walk:
-        assert walk.sees("import problems with `lap corpus import`, then run them with `lap run`")
+        assert walk.sees("import problems with `lap import icpc`, then run them with `lap run`")
         await walk.press("enter", "s", "3", "end", "slash", "x", "enter", "escape", "r", "a")
         assert walk.sees("This ledger is empty")
 

@@ -118,7 +118,7 @@ def test_a_view_at_an_old_cut_stays_as_it_was(tmp_path):
 
 def test_an_empty_ledger_says_what_to_do_next(tmp_path):
     append(tmp_path, [])
-    assert "lap corpus import" in read_view(tmp_path, None, None, CORRECT).hint()
+    assert "lap import icpc" in read_view(tmp_path, None, None, CORRECT).hint()
     append(tmp_path, list(problem_facts(STEPS, REFERENCES, 1)))
     assert read_view(tmp_path, None, None, CORRECT).hint() == (
         "1 problem and no campaign yet: run their programs with `lap run`."

@@ -59,7 +59,7 @@ def _stated(criterion: str) -> dict[str, Any]:
 
 def _words(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python BUNDLE.zip", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--head", help="a head that you kept: `lap verify --head` printed it")
+    parser.add_argument("--head", help="a head that you kept: `lap verify --print-head` printed it")
     parser.add_argument("--no-proof", action="store_true", help="only replay")
     parser.add_argument("--criterion", help="canonical JSON of a criterion to answer")
     parser.add_argument("--tau", help="p_tau of it")

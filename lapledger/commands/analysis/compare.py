@@ -1,12 +1,11 @@
 """`lap compare`: two models, or two sets of training runs, on the same problems, from stored results alone."""
 
-from typing import Any
-
 import click
 
-from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.engine_options import engine_options
-from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json
+from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
+from lapledger.render.output import print_json
 from lapledger.replay.engines import Engine
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
@@ -18,12 +17,14 @@ TAUS = ("100", "50", "30", "10")
 @click.command()
 @click.argument("a")
 @click.argument("b")
-@criterion_options
+@criterion_options(tau=False)
 @click.option("--tau", "taus", multiple=True, metavar="PERCENT", help="p_tau; repeat.  [default: 100, 50, 30, 10]")
 @click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
 @click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="Difficulty tiers.  [default: auto]")
 @click.option("--b-campaign", default=None, metavar="ID", help="Campaign of B, where it is not that of A.")
-@click.option("--again", default=None, metavar="ID", help="Campaign that ran the same code again, for the A/A figure.")
+@click.option(
+    "--replicate-campaign", default=None, metavar="ID", help="Campaign that repeated the same programs (A/A baseline)."
+)
 @from_option
 @click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap.  [default: 0]")
 @click.option("--resamples", default=10_000, type=click.IntRange(100), help="[default: 10000]")
@@ -38,12 +39,12 @@ TAUS = ("100", "50", "30", "10")
 def command(
     a: str,
     b: str,
-    word: str | None,
+    criterion_flags: CriterionFlags,
     taus: tuple[str, ...],
     k: int,
     told_by: str,
     b_campaign: str | None,
-    again: str | None,
+    replicate_campaign: str | None,
     source: str | None,
     seed: int,
     resamples: int,
@@ -53,7 +54,6 @@ def command(
     at: str | None,
     as_json: bool,
     engine: Engine,
-    **flags: Any,
 ) -> None:
     """Compare A with B: paired differences, relative gains, win rates, tiers, best of N, and what noise alone does.
 
@@ -72,12 +72,12 @@ def command(
     from lapledger.workflows.compare import Asked, compare, same_code
     from lapledger.workflows.comparison_arms import find_arms
 
-    _, criterion = read_criterion(word, flags)
+    _, criterion = criterion_flags.read()
     asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
     with asking(read_settings(ledger=ledger).location, at) as questions:
         arms = find_arms(questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine)
         of_problem, followed = tiers(questions, arms.a.judged.measurements, told_by)
-        found = compare(arms, asked, of_problem, same_code(questions, arms, again))
+        found = compare(arms, asked, of_problem, same_code(questions, arms, replicate_campaign))
         if as_json:
             print_json(plain(arms, asked, found, followed))
         else:

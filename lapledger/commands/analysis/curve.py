@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lapledger.cli.axes import percents
-from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.study_options import (
     Study,
     about,
@@ -58,7 +58,7 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 
 
 @click.command()
-@criterion_options
+@criterion_options(tau=False)
 @click.option("--checkpoint", "pattern", default=None, metavar="PATTERN", help="Models by name, as in qwen-{step}.")
 @click.option(
     "--training", default=None, metavar="ID", help="A stored training run.  [default: all, without --checkpoint]"
@@ -67,7 +67,9 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 @click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="[default: auto]")
 @seed_option
 @study_options(calibrated=True)
-def command(study: Study, word: str | None, pattern: str | None, training: str | None, **rest: Any) -> None:
+def command(
+    study: Study, criterion_flags: CriterionFlags, pattern: str | None, training: str | None, **rest: Any
+) -> None:
     """Draw the learning curve of a training run: every checkpoint, from p_100 to p_10, by difficulty tier.
 
     Checkpoints are models whose name carries the step, which may end in k for thousands; or, where the samples of a
@@ -84,7 +86,7 @@ def command(study: Study, word: str | None, pattern: str | None, training: str |
     if pattern and training:
         raise UserError("lap curve: --checkpoint goes by names and --training by stored events; give one of them")
     taus = [str(tau) for tau in percents(rest.pop("tau"))]
-    name, criterion = read_criterion(word, rest)
+    name, criterion = criterion_flags.read()
     with study.asking() as questions:
         found = study.measure(questions, criterion)
         found, steps = _checkpoints(questions, found, pattern, training)

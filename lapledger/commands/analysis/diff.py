@@ -8,23 +8,12 @@ import click
 
 from lapledger.cli.criterion_options import read_criterion, refuse_source
 from lapledger.cli.engine_options import engine_options
+from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.amounts import unit_of
 from lapledger.render.diff_lines import change_json, show_change
-from lapledger.render.output import (
-    at_option,
-    campaign_option,
-    from_option,
-    json_option,
-    ledger_option,
-    plain,
-    print_json,
-    print_table,
-    progress,
-    say,
-    tell,
-)
+from lapledger.render.output import plain, print_json, print_table, progress, say, tell
 from lapledger.replay.engines import Engine
 from lapledger.replay.explanations.flips import Change, tally, turned
 from lapledger.replay.loading import JudgedCampaign, load
@@ -49,7 +38,9 @@ class _Arm:
 @click.option("--criterion-a", "first", default=None, metavar="NAME|FILE", help="A criterion instead of a replay A.")
 @click.option("--criterion-b", "second", default=None, metavar="NAME|FILE", help="A criterion instead of a replay B.")
 @from_option
-@click.option("--limit", default=20, type=click.IntRange(0), help="Flips shown; 0 for all.  [default: 20]")
+@click.option(
+    "--rows", default=20, type=click.IntRange(0), metavar="N", help="Most flips to show; 0: all.  [default: 20]"
+)
 @engine_options
 @campaign_option
 @ledger_option
@@ -61,7 +52,7 @@ def command(
     first: str | None,
     second: str | None,
     source: str | None,
-    limit: int,
+    rows: int,
     campaign: str | None,
     ledger: str | None,
     at: str | None,
@@ -93,7 +84,7 @@ def command(
     if as_json:
         print_json(_as_json(compared))
     else:
-        _show(compared, limit or len(changes))
+        _show(compared, rows or len(changes))
     if not _warn(compared, quiet=as_json):
         raise click.exceptions.Exit(1)
 
@@ -184,7 +175,7 @@ def _show(compared: _Compared, limit: int) -> None:
     for change in changes[:limit]:
         show_change(change, before, after)
     if len(changes) > limit:
-        say(f"{len(changes) - limit} more flips; --limit 0 shows all of them, --json lists them")
+        say(f"{len(changes) - limit} more flips; --rows 0 shows all of them, --json lists them")
     rows = [*tally(changes)]
     print_table(("model", "flip", "programs"), rows, title=f"{before.name} -> {after.name}: {len(changes)} flips")
     lone = compared.only

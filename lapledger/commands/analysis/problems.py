@@ -4,9 +4,10 @@ import math
 
 import click
 
+from lapledger.cli.options import at_option, campaign_option, json_option, ledger_option
 from lapledger.ledger.questions.queries import Questions
 from lapledger.producers.corpus.filters import MINIMUM_ROBUST_CV
-from lapledger.render.output import at_option, campaign_option, json_option, ledger_option, print_json, print_table
+from lapledger.render.output import print_json, print_table
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from lapledger.cli.criterion_options import criterion_options, read_criterion, refuse_source
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options, read_criterion, refuse_source
 from lapledger.cli.engine_options import engine_options
+from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.atomic_write import write_whole
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import at_option, campaign_option, from_option, json_option, ledger_option, print_json, say
+from lapledger.render.output import print_json, say
 from lapledger.render.replay_table import as_json as table_json
 from lapledger.render.replay_table import show, show_flips
 from lapledger.replay.criteria import Criterion
@@ -27,7 +28,7 @@ from lapledger.workflows.session import asking
 
 
 @click.command()
-@criterion_options
+@criterion_options(tau=False)
 @click.option(
     "--tau",
     "taus",
@@ -52,7 +53,7 @@ from lapledger.workflows.session import asking
 @at_option
 @json_option
 def command(
-    word: str | None,
+    criterion_flags: CriterionFlags,
     taus: tuple[str, ...],
     against: str | None,
     campaign: str | None,
@@ -74,15 +75,17 @@ def command(
     """
     keep_freed_memory()
     place = read_settings(ledger=ledger).location
-    if rest["listing"] and (given := [flag for flag, value in _beside(rest, word, taus, against) if value is not None]):
-        raise UserError(f"--list shows what is stored and asks nothing; leave {', '.join(given)} out")
+    if rest["listing"] and (
+        given := [flag for flag, value in _beside(rest, criterion_flags, taus, against) if value is not None]
+    ):
+        raise UserError(f"--list shows what is stored and evaluates nothing; omit {', '.join(given)}")
     naming = Naming.of(rest.pop("name"), rest.pop("reason"), rest.pop("store"), against=against, taus=len(taus))
     if rest.pop("listing"):
         list_replays(place, at, as_json=as_json)
         return
     name_flips, plot = rest.pop("name_flips"), rest.pop("plot")
     k, source, engine = rest.pop("k"), rest.pop("source"), rest.pop("engine")
-    criteria = _criteria(word, taus, rest)
+    criteria = _criteria(criterion_flags, taus)
     if against is not None and naming is None:
         criteria.append(read_criterion(against, {}))
     _check(criteria, source=source, alone=name_flips and naming is None)
@@ -114,16 +117,21 @@ def _check(criteria: Sequence[tuple[str, Criterion]], *, source: str | None, alo
 
 
 def _beside(
-    rest: Mapping[str, Any], word: str | None, taus: Sequence[str], against: str | None
+    rest: Mapping[str, Any], criterion: CriterionFlags, taus: Sequence[str], against: str | None
 ) -> list[tuple[str, object]]:
     """The flags of a question with their values, None where they are not given."""
     flags = (("--name", rest["name"]), ("--reason", rest["reason"]), ("--store/--preview", rest["store"]))
-    asked = (("--criterion", word), ("--tau", taus or None), ("--against", against), ("--plot", rest["plot"]))
-    return [*flags, *asked, ("--flips", rest["name_flips"] or None), ("--from", rest["source"])]
+    asked = (
+        ("--criterion", criterion.source),
+        ("--tau", taus or None),
+        ("--against", against),
+        ("--plot", rest["plot"]),
+    )
+    return [*flags, *asked, ("--flips", rest["name_flips"] or None), ("--calibration-from", rest["source"])]
 
 
-def _criteria(word: str | None, taus: Sequence[str], flags: dict[str, Any]) -> list[tuple[str, Criterion]]:
-    name, criterion = read_criterion(word, flags)
+def _criteria(flags: CriterionFlags, taus: Sequence[str]) -> list[tuple[str, Criterion]]:
+    name, criterion = flags.read()
     prefix = "" if criterion == Criterion() else f"{name} "
     return [(f"{prefix}p_{tau}", replace(criterion, tau=tau)) for tau in taus] or [(name, criterion)]
 

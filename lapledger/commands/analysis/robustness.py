@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lapledger.cli.axes import durations_ns, factors, percents
-from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.study_options import (
     Study,
     about,
@@ -50,7 +50,7 @@ COLUMNS = (
 
 
 @click.command()
-@criterion_options
+@criterion_options(tau=False)
 @click.option("--baseline", required=True, metavar="MAKER", help="Whose p_tau a gain is relative to.")
 @click.option("--run", "runs", multiple=True, metavar="PATTERN", help="Models to show.  [default: all but human]")
 @tau_option("50,30")
@@ -60,7 +60,9 @@ COLUMNS = (
 )
 @seed_option
 @study_options(calibrated=True, device=False)
-def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...], seed: int, **rest: Any) -> None:
+def command(
+    study: Study, criterion_flags: CriterionFlags, baseline: str, runs: tuple[str, ...], seed: int, **rest: Any
+) -> None:
     """Show in four panels whether a gain would survive a slower or faster sandbox.
 
     References are scaled as alpha * d + beta, clipped at 0; candidates stay as they were measured. alpha < 1 or
@@ -78,7 +80,7 @@ def command(study: Study, word: str | None, baseline: str, runs: tuple[str, ...]
 
     taus, alphas = percents(rest.pop("tau")), factors("--alpha", rest.pop("alpha"))
     betas = durations_ns("--beta", rest.pop("beta"), signed=True)
-    name, criterion = read_criterion(word, rest)
+    name, criterion = criterion_flags.read()
     with study.asking() as questions:
         found = study.measure(questions, criterion)
     shown = _shown(found, runs, baseline)

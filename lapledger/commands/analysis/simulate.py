@@ -48,14 +48,14 @@ COLUMNS = (
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="N", help="Of the draws.  [default: 0]")
 @click.option("--model", default=HUMAN, metavar="MAKER", help=f"Whose programs are drawn.  [default: {HUMAN}]")
 @click.option(
-    "--online",
+    "--training-results",
     default=None,
     metavar="FILE",
     type=click.Path(),
-    help="Results of training, lines of `criterion,p_30` (CSV): rank correlation with each figure.",
+    help="CSV of `criterion,p_30` from training: rank correlation with each figure.",
 )
 @study_options(calibrated=False)
-def command(study: Study, words: tuple[str, ...], online: str | None, seed: int, model: str) -> None:
+def command(study: Study, words: tuple[str, ...], training_results: str | None, seed: int, model: str) -> None:
     """Draw human programs from weak to strong and ask what each criterion would pay: sparse, saturated, flat or steep.
 
     It rejects bad environments before any training; it does not predict the winner. The same seed gives the same
@@ -68,7 +68,7 @@ def command(study: Study, words: tuple[str, ...], online: str | None, seed: int,
     """
     keep_freed_memory()
     criteria = named_criteria(words, [*ENVIRONMENTS.items(), *REWARDS.items()])
-    results = read_results(online) if online else {}
+    results = read_results(training_results) if training_results else {}
     with study.asking() as questions:
         found = study.measure(questions, Criterion())
     _check_model(found, model)

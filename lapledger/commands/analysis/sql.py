@@ -2,7 +2,8 @@
 
 import click
 
-from lapledger.render.output import at_option, json_option, ledger_option, print_json, print_rows, print_table
+from lapledger.cli.options import at_option, json_option, ledger_option
+from lapledger.render.output import print_json, print_rows, print_table
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
 

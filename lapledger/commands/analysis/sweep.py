@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.axes import durations_ns, factors, percents, timeouts_ns
-from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.axes import durations_ns, factors, limits_ns, percents
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.study_options import (
     Study,
     about,
@@ -36,7 +36,7 @@ MOST_REPLAYS = 20_000
 COLUMNS = (
     "alpha",
     "beta, ms",
-    "timeout, ms",
+    "test limit, ms",
     "tau, %",
     "model",
     "problems",
@@ -49,12 +49,17 @@ COLUMNS = (
 
 
 @click.command()
-@criterion_options
+@criterion_options(tau=False)
 @tau_option("100,50,30,10")
-@click.option("--timeout", default="none", metavar="LIST", help="As 0.5s,2s,10s; `none`: the criterion's own.")
+@click.option(
+    "--optimization-limit",
+    default="none",
+    metavar="LIST",
+    help="Limits on optimization tests, e.g. 0.5s,2s,10s; `none`: the criterion's own.  [default: none]",
+)
 @scale_options(("1", "Factors on the references, as 0.8:1.2:0.1."), ("0", "Added to the references, as -50ms,0,50ms."))
 @study_options(calibrated=True, device=False)
-def command(study: Study, word: str | None, **rest: Any) -> None:
+def command(study: Study, criterion_flags: CriterionFlags, **rest: Any) -> None:
     """Replay a criterion at every place of a grid: tau, timeout on optimization tests, and scaled references.
 
     A list is values with commas, or a range FIRST:LAST:STEP. References are scaled as alpha * d + beta, clipped at 0;
@@ -62,12 +67,12 @@ def command(study: Study, word: str | None, **rest: Any) -> None:
 
     \b
     Example:
-      lap sweep --tau 100,50,30,10 --timeout 0.5s,2s,10s
+      lap sweep --tau 100,50,30,10 --optimization-limit 0.5s,2s,10s
       lap sweep --tau 50 --alpha 0.8:1.2:0.1 --beta 0ms,20ms --out sweep.csv --out sweep.png
     """
     keep_freed_memory()
-    axes = _axes(*(rest.pop(name) for name in ("tau", "timeout", "alpha", "beta")))
-    name, criterion = read_criterion(word, rest)
+    axes = _axes(*(rest.pop(name) for name in ("tau", "optimization_limit", "alpha", "beta")))
+    name, criterion = criterion_flags.read()
     with study.asking() as questions:
         found = study.measure(questions, criterion)
     points = _sweep(found, criterion, axes, study.engine)
@@ -82,13 +87,13 @@ def command(study: Study, word: str | None, **rest: Any) -> None:
         tell(warnings)
 
 
-def _axes(tau: str, timeout: str, alpha: str, beta: str) -> "Axes":
+def _axes(tau: str, limit: str, alpha: str, beta: str) -> "Axes":
     """The grid; UserError when it is larger than anybody waits for."""
     from lapledger.replay.studies.sweeps import Axes
 
     axes = Axes(
         percents(tau),
-        timeouts_ns("--timeout", timeout),
+        limits_ns("--optimization-limit", limit),
         factors("--alpha", alpha),
         durations_ns("--beta", beta, signed=True),
     )

@@ -5,20 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options
+from lapledger.cli.options import campaign_option, from_option, json_option, ledger_option
 from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.events import FACTS, RewardAssigned
 from lapledger.ledger.store.location import Location
-from lapledger.render.output import (
-    campaign_option,
-    from_option,
-    json_option,
-    ledger_option,
-    print_json,
-    print_table,
-    say,
-    tell,
-)
+from lapledger.render.output import print_json, print_table, say, tell
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.service_runtime import group_name
@@ -30,8 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@criterion_options
-@click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]")
+@criterion_options(tau=True)
 @from_option
 @campaign_option
 @ledger_option
@@ -40,8 +31,7 @@ if TYPE_CHECKING:
 @log_option
 @json_option
 def command(
-    word: str | None,
-    tau: str | None,
+    criterion_flags: CriterionFlags,
     follow: bool,
     ledger: str | None,
     as_json: bool,
@@ -58,7 +48,7 @@ def command(
 
     asked = {name: flags.pop(name) for name in ("campaign", "source")}
     service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
-    name, criterion = read_criterion(word, {**flags, "tau": tau})
+    name, criterion = criterion_flags.read()
     order = RewardOrder(criterion, name, **asked)
     place = read_settings(ledger=ledger).location
     if follow:

@@ -8,9 +8,10 @@ import click
 from rich.text import Text
 from rich.tree import Tree
 
+from lapledger.cli.options import at_option, json_option, ledger_option
 from lapledger.consumers.derive.reward_audit import TestTrace, Trace, trace
 from lapledger.ledger.atomic_write import write_whole
-from lapledger.render.output import at_option, json_option, ledger_option, print_json, say, stdout
+from lapledger.render.output import print_json, say, stdout
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
 

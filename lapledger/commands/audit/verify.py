@@ -1,4 +1,4 @@
-"""`lap verify`: prove the ledger's bytes and compute every reward again; or just the word that its head is."""
+"""`lap verify`: verify the ledger's bytes and recompute every reward, or print the head hash."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -7,47 +7,47 @@ from typing import Any
 
 import click
 
+from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import LapError, UserError
 from lapledger.ledger.proof import Proof, Written, verify, written_now
 from lapledger.ledger.store.location import Place
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.streams.base import Stream
-from lapledger.render.output import json_option, ledger_option, print_json, progress, say
+from lapledger.render.output import print_json, progress, say
 from lapledger.settings import read_settings
 from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.session import asking
 
 
 @click.command()
-@click.option("--head", "show", is_flag=True, help="Only print the head of now, one word to write down elsewhere.")
-@click.option(
-    "--against", default=None, metavar="HEAD", help="A head that was written down: was anything before it changed?"
-)
+@click.option("--print-head", "only_head", is_flag=True, help="Only print the ledger's head hash, to store off-site.")
+@click.option("--head", default=None, metavar="HEAD", help="Stored head hash: check that nothing before it changed.")
+@click.option("--skip-rewards", is_flag=True, help="Do not recompute rewards and named replays.")
 @ledger_option
 @json_option
-def command(show: bool, against: str | None, ledger: str | None, as_json: bool) -> None:
-    """Prove what was admitted and compute every reward again. Exit code 1 when anything is wrong.
+def command(only_head: bool, head: str | None, skip_rewards: bool, ledger: str | None, as_json: bool) -> None:
+    """Verify digests, chains, segments and blobs, and recompute every reward. Exit code 1 on any problem.
 
-    Write the word of `lap verify --head` down elsewhere: given back later with --against, it proves that nothing up to
+    Store the hash that `--print-head` prints outside the ledger. Passed back with --head, it proves that nothing up to
     it was changed or cut off, however much was admitted, sealed, compacted and collected since.
 
     \b
     Example:
-      lap verify --head > head.txt
-      lap verify --against "$(cat head.txt)"
+      lap verify --print-head > head.txt
+      lap verify --print-head "$(cat head.txt)"
     """
     place = read_settings(ledger=ledger).location
-    if show and against is not None:
-        raise UserError("--head prints the head of now and --against checks an older one: give one of them")
-    if show:
+    if only_head and head is not None:
+        raise UserError("--print-head prints the current head and --head checks a stored one; use one of them")
+    if only_head:
         print_head(place, as_json=as_json)
         return
-    written = None if against is None else Written.parse(against)
-    prove(place, written, as_json=as_json, with_rewards=True)
+    written = None if head is None else Written.parse(head)
+    prove(place, written, as_json=as_json, with_rewards=not skip_rewards)
 
 
 def print_head(place: Place, *, as_json: bool) -> None:
-    """Prints the head of now; nothing is proven."""
+    """Prints the current head; nothing is verified."""
     with closing(open_ledger(place)) as ledger:
         written = written_now(ledger)
     if as_json:
@@ -57,14 +57,14 @@ def print_head(place: Place, *, as_json: bool) -> None:
 
 
 def prove(place: Place, written: Written | None, *, as_json: bool, with_rewards: bool) -> None:
-    """Prints what was proven; exits with 1 when a problem was found."""
+    """Prints what was verified; exits with 1 when a problem was found."""
     proof = _proof(place, written)
     rewards = 0
     if with_rewards and not proof.problems:
         rewards, wrong, told = _rewards(place, proof.cut)
         proof = replace(proof, problems=tuple(wrong), notes=(*proof.notes, *told))
     elif with_rewards:
-        say("rewards were not computed again: mend the ledger first")
+        say("rewards were not recomputed: repair the ledger first")
     _print(proof, rewards, as_json=as_json)
     if proof.problems:
         raise click.exceptions.Exit(1)

@@ -7,20 +7,12 @@ from typing import Any
 import click
 import numpy as np
 
-from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options
+from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.amounts import unit_of
-from lapledger.render.output import (
-    at_option,
-    campaign_option,
-    from_option,
-    json_option,
-    ledger_option,
-    plain,
-    print_json,
-    tell,
-)
+from lapledger.render.output import plain, print_json, tell
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.explanations.why import Explanation, explain
 from lapledger.replay.loading import (
@@ -52,8 +44,7 @@ class _Question:
 
 @click.command()
 @click.argument("program")
-@criterion_options
-@click.option("--tau", default=None, metavar="PERCENT", help="p_tau.  [default: the criterion's]")
+@criterion_options(tau=True)
 @from_option
 @campaign_option
 @ledger_option
@@ -61,14 +52,12 @@ class _Question:
 @json_option
 def command(
     program: str,
-    word: str | None,
-    tau: str | None,
+    criterion_flags: CriterionFlags,
     source: str | None,
     campaign: str | None,
     ledger: str | None,
     at: str | None,
     as_json: bool,
-    **flags: Any,
 ) -> None:
     """Name the deciding test, the distance to the threshold, and the smallest change that flips the verdict.
 
@@ -81,11 +70,10 @@ def command(
     with asking(read_settings(ledger=ledger).location, at) as questions:
         found = find_program(questions, program)
         rewards = _rewards(questions, found["program_id"], campaign)
-        overrides = {**flags, "tau": tau}
-        if word is None and not any(overrides.values()) and rewards:
+        if not criterion_flags.given and rewards:
             asked = [_Question(r["campaign_id"], r["name"], _criterion(questions, r), r) for r in rewards]
         else:
-            asked = [_Question(campaign, *read_criterion(word, overrides), source=source)]
+            asked = [_Question(campaign, *criterion_flags.read(), source=source)]
         told = [_explain(questions, found["program_id"], question) for question in asked]
         cut = str(questions.cut)
     if as_json:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.export_bundle import bundle, check
 from lapledger.cli.export_options import FILE, FOLDER, question_options, request_of
+from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.atomic_write import write_whole
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import print_json, progress, say
@@ -26,9 +26,15 @@ model_option = click.option(
 )
 
 
-@click.group()
+_LAZY = {
+    "bundle": "lapledger.commands.data.export_bundle:bundle",
+    "check": "lapledger.commands.data.export_bundle:check",
+}
+
+
+@click.group(cls=HelpGroup, lazy=_LAZY)
 def command() -> None:
-    """Write one campaign's answers in the shape of another tool, or as a bundle that needs no ledger.
+    """Export one campaign's results in other tools' formats, or as a bundle that replays without a ledger.
 
     \b
     Example:
@@ -126,10 +132,6 @@ def inspect(path: Path, model: str | None, **flags: Any) -> None:
         statements = _statements(export, questions)
         log = inspect_log(export, by_problem, model=who, statements=statements, accuracy=accuracies(by_problem))
         _write(path, log, export, flags)
-
-
-command.add_command(bundle)
-command.add_command(check)
 
 
 @contextmanager

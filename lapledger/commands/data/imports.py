@@ -1,4 +1,4 @@
-"""`lap import`: result files of other tools become campaigns, with their provenance and what they leave unknown."""
+"""`lap import`: problem packages, and result files of other tools as campaigns with their provenance."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.commands.data.corpus import import_ as import_packages
-from lapledger.render.output import json_option, ledger_option, plain, print_json, print_table, say
+from lapledger.cli.groups import HelpGroup
+from lapledger.cli.options import json_option, ledger_option
+from lapledger.render.output import plain, print_json, print_table, say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.session import writing
@@ -42,14 +43,15 @@ def shared(*own: Decorated) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-@click.group()
+@click.group(cls=HelpGroup)
 def command() -> None:
-    """Turn result files of other tools into campaigns, with their provenance.
+    """Import problem packages to run, or results of other tools as campaigns, with their provenance.
 
-    What a file does not say stays unknown. The same file twice adds nothing.
+    What a file does not state stays unknown. Imports are idempotent.
 
     \b
     Example:
+      lap import icpc path/to/packages
       lap import mercury gpt-4-1106-preview_eval.json
       lap import livecodebench --model o1-mini first_eval_all.json second_eval_all.json
     """
@@ -103,7 +105,36 @@ def pyperf(**asked: Any) -> None:
     _import("pyperf", model=None, **asked)
 
 
-command.add_command(import_packages, "icpc")
+@command.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@ledger_option
+@json_option
+def icpc(paths: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
+    """Import problems, tests and programs from packages in the ICPC problem package format.
+
+    PATH is a package or a folder of packages. Imports are idempotent.
+
+    \b
+    Example:
+      lap import icpc corpus/stonegame path/to/packages
+    """
+    from lapledger.producers.corpus.folders import find_packages
+    from lapledger.workflows.import_packages import import_packages, read_packages
+
+    settings = read_settings(ledger=ledger)
+    folders = find_packages([Path(path) for path in paths])
+    packages = read_packages(folders, TERMINAL)
+    with writing(settings.location, "lap import icpc", TERMINAL) as session:
+        imported = import_packages(session, packages)
+        cut = str(session.ledger.cut())
+    columns = ("problem", "new problems", "new tests", "new programs", "excluded")
+    rows = [(p.problem, p.new_problems, p.new_tests, p.new_programs, len(p.excluded)) for p in imported]
+    for path, reason in (file for package in imported for file in package.excluded):
+        say(f"excluded {path}: {reason}")
+    if as_json:
+        print_json({"cut": cut, "imported": [dict(zip(columns, row, strict=True)) for row in rows]})
+    else:
+        print_table(columns, rows, cut=cut)
 
 
 @command.command("code-contests")

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.criterion_options import criterion_options, read_criterion
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options
+from lapledger.cli.options import json_option, ledger_option
 from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import CONTROL
 from lapledger.ledger.store.location import Location
-from lapledger.render.output import json_option, ledger_option, print_json, print_table, progress, say, tell
+from lapledger.render.output import print_json, print_table, progress, say, tell
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.calibration import outside_warning
 from lapledger.replay.criteria import describe
@@ -41,7 +42,7 @@ Row = tuple[str, str, str, str, str, str, str, str, str]
 
 
 @click.command()
-@criterion_options
+@criterion_options(tau=False)
 @click.option("--from", "source", required=True, metavar="ID", help="Campaign whose stored durations are mapped.")
 @click.option("--to", "target", required=True, metavar="ID", help="Campaign into whose state they are mapped.")
 @click.option(
@@ -56,7 +57,7 @@ Row = tuple[str, str, str, str, str, str, str, str, str]
 @log_option
 @json_option
 def command(
-    word: str | None,
+    criterion_flags: CriterionFlags,
     source: str,
     target: str,
     kind: str | None,
@@ -79,9 +80,9 @@ def command(
     from lapledger.consumers.derive.calibrator import CalibrationOrder
 
     service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
-    if flags["calibration"] == "none":
+    if criterion_flags.overrides.get("calibration") == "none":
         raise UserError("--calibration none: there is no such map to fit; say with --kind which one is wanted")
-    _, criterion = read_criterion(word, flags)
+    _, criterion = criterion_flags.read()
     asked = kind or (criterion.calibration if criterion.calibration != "none" else "affine")
     order = CalibrationOrder(criterion, source, target, tuple(KINDS) if asked == ALL else (asked,))
     place = read_settings(ledger=ledger).location

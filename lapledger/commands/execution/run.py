@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
-from lapledger.render.output import json_option, ledger_option, print_json, say
+from lapledger.render.output import print_json, say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import Writing, asking, writing

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from lapledger.cli.options import ledger_option
 from lapledger.cli.service_options import lease_option, log_option, serving
-from lapledger.render.output import ledger_option
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.logs import Form

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
-from lapledger.render.output import json_option, ledger_option, print_json, progress, say
+from lapledger.render.output import print_json, progress, say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import new_id, writing

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.render.output import json_option, ledger_option, plain, print_json, print_table, say
+from lapledger.cli.groups import HelpGroup
+from lapledger.cli.options import json_option, ledger_option
+from lapledger.render.output import plain, print_json, print_table, say
 from lapledger.settings import read_settings
 from lapledger.workflows.session import utc_now
 
@@ -22,7 +24,7 @@ HEAD_BYTES = 256
 reason_option = click.option("--reason", default=None, metavar="WORD", help="Only records with this reason.")
 
 
-@click.group()
+@click.group(cls=HelpGroup)
 def command() -> None:
     """Show what could not be admitted, and try it again after a fix. Nothing is ever dropped.
 
@@ -48,10 +50,10 @@ def _opened(ledger: str | None) -> Iterator["Ledger"]:
 @command.command("list")
 @reason_option
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="ID", help="Only records after this one.")
-@click.option("--limit", type=click.IntRange(min=1), default=100, metavar="N", help="Most rows.  [default: 100]")
+@click.option("--rows", "most", type=click.IntRange(min=1), default=100, metavar="N", help="Most rows.  [default: 100]")
 @ledger_option
 @json_option
-def list_(reason: str | None, after: int, limit: int, ledger: str | None, as_json: bool) -> None:
+def list_(reason: str | None, after: int, most: int, ledger: str | None, as_json: bool) -> None:
     """List records with their reasons, and how many there are of each.
 
     \b
@@ -65,7 +67,7 @@ def list_(reason: str | None, after: int, limit: int, ledger: str | None, as_jso
     with _opened(ledger) as found, reading(found.engine) as connection:
         cut = str(cut_now(connection))
         counts = reason_counts(connection)
-        lines = summaries(connection, reason=reason, after=after, limit=limit)
+        lines = summaries(connection, reason=reason, after=after, limit=most)
     if as_json:
         print_json({"cut": cut, "reasons": _plain(counts), "records": _plain(lines)})
         return
@@ -76,7 +78,7 @@ def list_(reason: str | None, after: int, limit: int, ledger: str | None, as_jso
         rows = [(*list(asdict(line).values())[:-1], line.admission or "-") for line in lines]
         click.echo()
         print_table(("id", "stream", "partition", "offset", "reason", "message", "bytes", "seen", "admitted as"), rows)
-    if len(lines) == limit:
+    if len(lines) == most:
         say(f"there may be more: lap quarantine list --after {lines[-1].id}")
 
 

@@ -4,8 +4,9 @@ from dataclasses import asdict
 
 import click
 
+from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.proof import Written
-from lapledger.render.output import json_option, ledger_option, print_json, say
+from lapledger.render.output import print_json, say
 from lapledger.settings import read_settings
 from lapledger.workflows.session import now_ms, utc_now
 
@@ -35,7 +36,7 @@ def command(head: str | None, ledger: str | None, as_json: bool) -> None:
     for other in done.others:
         say(f"left out, as it covers no more: {other}")
     if done.proven is None:
-        say(f"the head covers more than was sealed: read the stream again, then `lap verify --against {written}`")
+        say(f"the head covers more than was sealed: read the stream again, then `lap verify --head {written}`")
     if as_json:
         print_json(asdict(done))
         return

@@ -2,9 +2,10 @@
 
 import click
 
+from lapledger.cli.options import ledger_option
 from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.store.location import Location
-from lapledger.render.output import ledger_option, say
+from lapledger.render.output import say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.logs import Form
@@ -15,26 +16,27 @@ from lapledger.workflows.session import now_ms, writing
 @click.command()
 @click.option("--follow", is_flag=True, help="Go on until it is stopped.")
 @click.option(
-    "--every",
+    "--max-tail-age",
+    "max_age",
     type=click.FloatRange(min=0),
     default=60.0,
     metavar="SECONDS",
-    help="Oldest unsealed frame.  [default: 60]",
+    help="With --follow: seal when the oldest unsealed frame is older.  [default: 60]",
 )
 @click.option(
-    "--bytes",
+    "--max-tail-mb",
     "megabytes",
     type=click.FloatRange(min=0),
     default=256.0,
     metavar="MB",
-    help="Largest tail.  [default: 256]",
+    help="With --follow: seal when the tail is larger.  [default: 256]",
 )
 @click.option("--compact", "merge", is_flag=True, help="Merge small segments too; --follow always does.")
 @ledger_option
 @lease_option
 @log_option
 def command(
-    follow: bool, every: float, megabytes: float, merge: bool, ledger: str | None, lease_seconds: float, log: Form
+    follow: bool, max_age: float, megabytes: float, merge: bool, ledger: str | None, lease_seconds: float, log: Form
 ) -> None:
     """Seal the tail into immutable Parquet segments. With --follow, when it is old or large enough, and merge them.
 
@@ -43,7 +45,7 @@ def command(
     \b
     Example:
       lap seal --compact
-      lap seal --follow --every 300 --bytes 512
+      lap seal --follow --max-tail-age 300 --max-tail-mb 512
     """
     place = read_settings(ledger=ledger).location
     if not follow:
@@ -52,7 +54,7 @@ def command(
     from lapledger.consumers.services.seal import SealFollower, SealWhen
 
     with serving(place, "seal", log, lease_seconds) as service:
-        when = SealWhen(round(megabytes * 1_000_000), every)
+        when = SealWhen(round(megabytes * 1_000_000), max_age)
         service.run(service.alone(), SealFollower(service.ledger, service.edge, when))
 
 

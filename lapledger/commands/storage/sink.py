@@ -2,9 +2,10 @@
 
 import click
 
+from lapledger.cli.options import json_option, ledger_option
 from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.store.location import Location
-from lapledger.render.output import json_option, ledger_option, print_json, say
+from lapledger.render.output import print_json, say
 from lapledger.settings import read_settings
 from lapledger.workflows.logs import Form
 

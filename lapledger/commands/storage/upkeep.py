@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import json_option, ledger_option, print_json, print_table, say
+from lapledger.render.output import print_json, print_table, say
 from lapledger.settings import read_settings
 from lapledger.workflows.session import now_ms
 
@@ -67,12 +68,12 @@ def compact(target_mb: int, ledger: str | None, as_json: bool) -> None:
     metavar="DAYS",
     help="Keep what is younger.  [default: 7]",
 )
-@click.option("--streams", is_flag=True, help="Let the stream forget what is sealed, after proving every segment.")
+@click.option("--truncate-stream", is_flag=True, help="Delete sealed records of the stream, after verification.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @ledger_option
 @json_option
-def gc(grace: float, streams: bool, dry_run: bool, yes: bool, ledger: str | None, as_json: bool) -> None:
+def gc(grace: float, truncate_stream: bool, dry_run: bool, yes: bool, ledger: str | None, as_json: bool) -> None:
     """Remove files that nobody names, and segments whose frames were proven to lie in a merged one.
 
     The grace period protects what a producer has stored and not named yet: keep it longer than any producer may be cut
@@ -95,7 +96,7 @@ def gc(grace: float, streams: bool, dry_run: bool, yes: bool, ledger: str | None
         if behind:
             say("blobs are left alone: the stream holds records that were not admitted, which may name some")
         garbage = find_garbage(found, Asked(now_ms(), round(grace * DAY_MS)), with_blobs=not behind)
-        trims = trimmable(found, stream) if streams else []
+        trims = trimmable(found, stream) if truncate_stream else []
         if not as_json:
             _show(garbage, trims)
         removed: list[Garbage] = []

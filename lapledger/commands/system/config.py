@@ -5,11 +5,13 @@ from typing import Any
 
 import click
 
-from lapledger.render.output import json_option, print_json, print_table
+from lapledger.cli.groups import HelpGroup
+from lapledger.cli.options import json_option
+from lapledger.render.output import print_json, print_table
 from lapledger.settings import Settings, read_settings, source_of
 
 
-@click.group()
+@click.group(cls=HelpGroup)
 def command() -> None:
     """Show each setting and where it comes from.
 
@@ -22,7 +24,12 @@ def command() -> None:
 @command.command()
 @json_option
 def show(as_json: bool) -> None:
-    """Print each setting, its value, its source and its meaning. Passwords are not shown, only where they are set."""
+    """Print each setting, its value, its source and its meaning. Passwords are hidden; their source is shown.
+
+    \b
+    Example:
+      lap config show --json
+    """
     settings = read_settings()
     rows = [
         (name, shown(getattr(settings, name)), source_of(name), field.description)

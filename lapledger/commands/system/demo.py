@@ -28,7 +28,7 @@ def command(into: str) -> None:
     at = ["--ledger", str(root)]
     packages = [str(demo_corpus() / name) for name in PROBLEMS]
     _lap("ledger", "init", *at)
-    _lap("corpus", "import", *packages, *at)
+    _lap("import", "icpc", *packages, *at)
     _lap("run", "--campaign", "main", "--limit", LIMIT, "--slots", "2", *at)
     _lap("problems", *at)
     _lap("replay", "--tau", "100", "--tau", "50", "--tau", "30", "--plot", str(root / "curve.png"), *at)
@@ -39,7 +39,7 @@ def command(into: str) -> None:
     recheck = ["--campaign", "recheck", "--references-only", "--every", "3"]
     _lap("run", "stonegame", "recurrence", *recheck, "--limit", LIMIT, "--slots", "2", *at)
     _lap("calibrate", "--from", "main", "--to", "recheck", *at)
-    _lap("ledger", "seal", *at)
+    _lap("seal", *at)
     _lap("verify", *at)
     say(f"\nall of it is in {root}; open it with `lap tui --ledger {root}`, the picture is {root / 'curve.png'}")
 

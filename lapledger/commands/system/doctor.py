@@ -7,7 +7,8 @@ from importlib.util import find_spec
 
 import click
 
-from lapledger.render.output import json_option, ledger_option, print_json, print_table
+from lapledger.cli.options import json_option, ledger_option
+from lapledger.render.output import print_json, print_table
 from lapledger.settings import Settings, read_settings
 
 LOW_FACTOR = 4

@@ -5,8 +5,8 @@ import sys
 import click
 
 from lapledger.cli.criterion_options import read_criterion
+from lapledger.cli.options import at_option, ledger_option
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import at_option, ledger_option
 from lapledger.settings import read_settings
 
 

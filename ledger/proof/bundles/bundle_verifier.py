@@ -2,7 +2,7 @@
 
     python verify.py FILE.zip [HEAD]
 
-HEAD is a word that `lap verify --head` printed and that you kept: with it, the reward and what it rests on are proven
+HEAD is what `lap verify --print-head` printed and you stored: with it, the reward and what it rests on are proven
 to be what the ledger held then. Nothing in the bundle is believed; of trace.json `reward`, `criterion`, `calibration`
 and `program` are checked, the rest is for reading. Whoever alters a bundle may alter the verify.py in it too: use the
 one of a release. Exit code 1 when anything differs.

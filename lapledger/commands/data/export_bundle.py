@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lapledger.cli.export_options import FILE, question_options, request_of
+from lapledger.cli.options import json_option
 from lapledger.ledger.errors import LapError
-from lapledger.render.output import json_option, print_json, progress, say
+from lapledger.render.output import print_json, progress, say
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
 
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
 def bundle(path: Path, **flags: Any) -> None:
     """Write facts, fits, verdicts, criteria and the chain, with what verifies and replays them, as one file.
 
-    The bundle answers the criterion asked for, every criterion that the ledger holds and the campaign's named replays.
-    Python runs it, with pyarrow and numpy and without a ledger. Its digest and `lap verify --head` are what to write
-    down elsewhere.
+    The bundle covers the criterion asked for, every criterion in the ledger and the campaign's named replays. It runs
+    with Python, pyarrow and numpy, without a ledger. Store its digest and `lap verify --print-head` elsewhere.
 
     \b
     Example:
@@ -59,7 +59,7 @@ def bundle(path: Path, **flags: Any) -> None:
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@click.option("--head", default=None, metavar="HEAD", help="A head that you kept: `lap verify --head` printed it.")
+@click.option("--head", default=None, metavar="HEAD", help="A head that you stored, from `lap verify --print-head`.")
 @json_option
 def check(path: Path, head: str | None, as_json: bool) -> None:
     """Prove a bundle and replay its tables with the code of this release, not with what came in the bundle.

@@ -1,0 +1,50 @@
+"""Options that several commands share, each with one meaning everywhere."""
+
+import click
+
+from lapledger.ledger.errors import UserError
+
+ledger_option = click.option(
+    "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"
+)
+at_option = click.option(
+    "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def _named(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The id as given; UserError for an empty one, which would be taken for none."""
+    if value is not None and not value.strip():
+        raise UserError(f"{option.opts[0]}: give the id of a campaign, or leave the option out")
+    return value
+
+
+from_option = click.option(
+    "--calibration-from",
+    "source",
+    default=None,
+    metavar="ID",
+    callback=_named,
+    help="Campaign whose calibration is used, where several are stored.",
+)
+campaign_option = click.option(
+    "--campaign", default=None, metavar="ID", callback=_named, help="[default: the only one, else `main`]"
+)
+out_option = click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(),
+    help="Write rows (.csv, .parquet) or the picture (.png, .svg); repeat for several.",
+)
+servers_option = click.option(
+    "--folder",
+    "folder",
+    type=click.Path(),
+    default=".lap-servers",
+    show_default=True,
+    metavar="DIR",
+    help="Folder of the servers' data.",
+)

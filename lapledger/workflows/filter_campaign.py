@@ -1,0 +1,65 @@
+"""Filter decisions after a run: labels that re-execution contradicts, and problems whose tests can be timed."""
+
+from dataclasses import dataclass
+
+from lapledger.ledger.events import FilterDecided
+from lapledger.ledger.questions.queries import Questions
+from lapledger.producers.corpus.filters import Execution, duration, relabel
+from lapledger.replay.loading import Snapshot, is_closed, load
+from lapledger.replay.measurements import Outcome, ProblemMeasurements, robust_cv
+from lapledger.workflows.session import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    """Every decision of a campaign, and how many of them were not stored before."""
+
+    decisions: tuple[FilterDecided, ...]
+    new: int
+
+
+def filter_campaign(session: Writing, campaign: str | None) -> FilterResult:
+    """Decides every closed problem of the campaign and appends the decisions that are not stored yet."""
+    questions = Questions(session.ledger)
+    try:
+        decisions = decide(load(questions, campaign))
+        stored = {tuple(row.values()) for row in questions.rows("SELECT campaign_id, subject_id, rule FROM filter")}
+    finally:
+        questions.close()
+    new = [d for d in decisions if (d.campaign_id, d.subject_id, d.rule) not in stored]
+    session.producer.append(new)
+    session.admit()
+    return FilterResult(tuple(decisions), len(new))
+
+
+def decide(snapshot: Snapshot) -> list[FilterDecided]:
+    """A decision for every label, and the duration filter of every problem, from a campaign's outcomes.
+
+    Only problems whose every execution has an outcome are decided: a decision is a fact and does not change.
+    """
+    decisions: list[FilterDecided] = []
+    for m in filter(is_closed, snapshot.problems):
+        relabelled = [relabel(_execution(m, row)) for row in range(len(m.programs))]
+        decisions += [decision for decision in relabelled if decision is not None]
+        tests = int(m.tests.optimization.sum())
+        decisions.append(duration(m.campaign, m.problem, robust_cv(m), tests=tests))
+    return decisions
+
+
+def _execution(m: ProblemMeasurements, row: int) -> Execution:
+    outcomes = {test: _NAMES[Outcome(int(code))] for test, code in zip(m.tests.ids, m.outcome[row], strict=True)}
+    correctness = {test for test, counts in zip(m.tests.ids, m.tests.correctness, strict=True) if counts}
+    return Execution(
+        campaign_id=m.campaign,
+        problem_id=m.problem,
+        program_id=m.programs[row],
+        label=m.labels[row],
+        correctness={test: outcome for test, outcome in outcomes.items() if test in correctness},
+        other={test: outcome for test, outcome in outcomes.items() if test not in correctness},
+    )
+
+
+_NAMES = {outcome: outcome.name.lower() for outcome in Outcome} | {
+    Outcome.OK: "accepted",
+    Outcome.MISSING: "sandbox_fault",  # no outcome: no evidence for or against the program
+}
