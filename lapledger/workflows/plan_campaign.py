@@ -65,11 +65,11 @@ SELECT * FROM test WHERE input_blob IS NOT NULL AND answer_blob IS NOT NULL ORDE
 """What can be run: of what other tools tell, a source or a test may be unknown."""
 
 
-def members_of(questions: Questions, opened: CampaignOpened) -> Chosen:
+def members_of(questions: Questions, opening: CampaignOpened) -> Chosen:
     """The members of a campaign that was opened."""
-    wanted = {"programs": list(opened.programs)}
+    wanted = {"programs": list(opening.programs)}
     programs = questions.rows("SELECT * FROM program WHERE list_contains($programs, program_id)", **wanted)
-    problems = {"problems": list(opened.problems)}
+    problems = {"problems": list(opening.problems)}
     tests = questions.rows("SELECT * FROM test WHERE list_contains($problems, problem_id)", **problems)
     flags = questions.rows("SELECT * FROM problem WHERE list_contains($problems, problem_id)", **problems)
     return Chosen(
@@ -117,9 +117,9 @@ def plan_campaign(
         warmups=settings.warmups,
     )
     plan = make_plan(chosen.programs, chosen.tests, wanted, name=name, once=once)
-    campaign = plan.opened.campaign_id
+    campaign = plan.opening.campaign_id
     stored = questions.rows("SELECT plan_digest FROM campaign WHERE campaign_id = $id", id=campaign)
-    if stored and stored[0]["plan_digest"] != plan.opened.plan_digest:
+    if stored and stored[0]["plan_digest"] != plan.opening.plan_digest:
         raise UserError(
             f"campaign {campaign!r} was opened with other programs, tests or settings; name a new one with --campaign"
         )
@@ -128,7 +128,7 @@ def plan_campaign(
 
 def left_of(questions: Questions, plan: Plan) -> Left:
     """What is left of a plan at the questions' cut."""
-    campaign = plan.opened.campaign_id
+    campaign = plan.opening.campaign_id
     done = set(questions.ask(DONE_WORKS, campaign=campaign)["work_id"].to_pylist())
     left = tuple(request for request in plan.requests if request.work_id not in done)
     known = {(r["program_id"], r["test_id"]): r["wall_ns"] + OVERHEAD_NS for r in questions.rows(DURATIONS)}
@@ -137,7 +137,7 @@ def left_of(questions: Questions, plan: Plan) -> Left:
         campaign,
         len(plan.requests),
         left,
-        total * (plan.opened.repetitions + plan.opened.warmups),
+        total * (plan.opening.repetitions + plan.opening.warmups),
         unknown,
         stored=bool(known),
     )

@@ -25,7 +25,7 @@ from lapledger.settings import Settings
 from lapledger.workflows.plan_campaign import Chosen, Planned, choose, plan_campaign
 from lapledger.workflows.run_campaign import LEASE_MS, RUN_LEASE, closing_of, submit_plan
 from lapledger.workflows.session import Writing, new_id, now_ms, utc_now
-from lapledger.workflows.worker_setup import Site, begin, check_blobs, find_sandbox, make_bench, material_of
+from lapledger.workflows.worker_setup import Site, check_blobs, find_sandbox, material_of, start_worker, worker_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ class Runner:
         until = time.monotonic() + self._timeout
         with closing(Questions(self._open.ledger)) as questions:
             planned = plan_campaign(questions, self._chosen(questions, programs), self._settings, None, once=True)
-        campaign = planned.plan.opened.campaign_id
+        campaign = planned.plan.opening.campaign_id
         if self._here:
             with self._alone(campaign) as lease:
                 submit_plan(self._open, planned, wait=False)
@@ -125,18 +125,18 @@ class Runner:
         self._close(planned)
 
     def _worker(self, planned: Planned, scratch: Path) -> Worker:
-        opened, chosen, blobs = planned.plan.opened, planned.chosen, self._open.ledger.blobs
+        opening, chosen, blobs = planned.plan.opening, planned.chosen, self._open.ledger.blobs
         if self._sandbox is None:
             self._sandbox = find_sandbox(self._open.ledger.root, self._settings, self._open.reporter)
         material = material_of(chosen.programs, chosen.tests, chosen.flags)
         check_blobs(material, blobs)
         site = Site(self._sandbox, self._settings.slots, scratch)
         if self._begun is None:  # once a process: batches follow one another, and the start-up takes a second
-            self._begun = begin(opened, site.sandbox, worker_id=self._open.producer.epoch, slots=site.slots)
+            self._begun = start_worker(opening, site.sandbox, worker_id=self._open.producer.epoch, slots=site.slots)
         facts, started = self._begun
-        self._open.producer.append([replace(started, campaign_id=opened.campaign_id)])
-        bench = make_bench(opened, facts, site, blobs=blobs, material=material)
-        return Worker(bench, self._open.producer, planned.plan.requests, ready=self._open.ready)
+        self._open.producer.append([replace(started, campaign_id=opening.campaign_id)])
+        context = worker_context(opening, facts, site, blobs=blobs, material=material)
+        return Worker(context, self._open.producer, planned.plan.requests, ready=self._open.ready)
 
     def _wait(self, planned: Planned, until: float) -> None:
         while self._accepted(planned) < len(planned.plan.requests) and time.monotonic() < until:
@@ -145,12 +145,12 @@ class Runner:
 
     def _accepted(self, planned: Planned) -> int:
         with closing(Questions(self._open.ledger)) as questions:
-            return int(questions.rows(ATTEMPTS, campaign=planned.plan.opened.campaign_id)[0]["accepted"])
+            return int(questions.rows(ATTEMPTS, campaign=planned.plan.opening.campaign_id)[0]["accepted"])
 
     def _close(self, planned: Planned) -> None:
         """Tells that the campaign is complete, once it is."""
         self.admit()
-        campaign = planned.plan.opened.campaign_id
+        campaign = planned.plan.opening.campaign_id
         with closing(Questions(self._open.ledger)) as questions:
             counts = questions.rows(ATTEMPTS, campaign=campaign)[0]
         if counts["accepted"] == len(planned.plan.requests):

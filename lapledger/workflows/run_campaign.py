@@ -18,20 +18,20 @@ from lapledger.ledger.errors import Unavailable, UserError
 from lapledger.ledger.events import CampaignClosed, CampaignOpened, Event
 from lapledger.ledger.questions.queries import ATTEMPTS, Questions
 from lapledger.producers.campaigns.plan import Plan
-from lapledger.producers.campaigns.worker import MAX_FAULTS_PER_WORK, Bench, Worker
+from lapledger.producers.campaigns.worker import MAX_FAULTS_PER_WORK, Worker, WorkerContext
 from lapledger.producers.sandbox.limits import Sandbox
 from lapledger.settings import Settings
 from lapledger.workflows.plan_campaign import Left, Planned
 from lapledger.workflows.session import Writing, now_ms, stopping, utc_now
 from lapledger.workflows.worker_setup import (
     Site,
-    begin,
     check_blobs,
     class_here,
     class_of,
     find_sandbox,
-    make_bench,
     material_of,
+    start_worker,
+    worker_context,
 )
 
 LEASE_MS = 30_000
@@ -66,13 +66,13 @@ def run_plan(open_: Writing, planned: Planned, left: Left, settings: Settings) -
     plan = planned.plan
     outcomes: dict[str, int] = {}
     interrupted = False
-    with _campaign_lease(open_, plan.opened) as lease:
+    with _campaign_lease(open_, plan.opening) as lease:
         if left.requests:
-            sandbox = _open_sandbox(open_, plan.opened, settings)
+            sandbox = _open_sandbox(open_, plan.opening, settings)
             _request(open_, plan)
             with tempfile.TemporaryDirectory(prefix="lap-run-") as scratch:
-                bench = _bench(open_, planned, Site(sandbox, settings.slots, Path(scratch)))
-                worker = Worker(bench, open_.producer, left.requests, ready=open_.ready)
+                context = _worker_context(open_, planned, Site(sandbox, settings.slots, Path(scratch)))
+                worker = Worker(context, open_.producer, left.requests, ready=open_.ready)
                 interrupted = _run(worker, open_, lease, total=len(left.requests))
             outcomes = dict(worker.progress.outcomes)
         counts = _close(open_, plan)
@@ -111,7 +111,7 @@ def submit_plan(open_: Writing, planned: Planned, *, wait: bool) -> dict[str, An
 
 def _summary(plan: Plan, counts: dict[str, int]) -> dict[str, Any]:
     return {
-        "campaign": plan.opened.campaign_id,
+        "campaign": plan.opening.campaign_id,
         "works": len(plan.requests),
         "left": len(plan.requests) - counts["accepted"],
         "surplus": counts["surplus"],
@@ -120,7 +120,7 @@ def _summary(plan: Plan, counts: dict[str, int]) -> dict[str, Any]:
 
 
 @contextmanager
-def _campaign_lease(open_: Writing, opened: CampaignOpened) -> Iterator[NamedLease]:
+def _campaign_lease(open_: Writing, opening: CampaignOpened) -> Iterator[NamedLease]:
     """The lease on a campaign, given back at the end; UserError while a `lap run` elsewhere holds it.
 
     Its holder is this machine's folder, which is locked: after a kill the same command goes on at once.
@@ -128,9 +128,9 @@ def _campaign_lease(open_: Writing, opened: CampaignOpened) -> Iterator[NamedLea
     root = open_.ledger.root.resolve()
     holder = sha256_words("run", platform.node(), str(root))[:16]
     edge = Edge(holder, LEASE_MS, now_ms, time.monotonic, utc_now, _silent)
-    lease = NamedLease(open_.ledger, f"{RUN_LEASE}{opened.campaign_id}", edge)
+    lease = NamedLease(open_.ledger, f"{RUN_LEASE}{opening.campaign_id}", edge)
     if not lease.hold():
-        raise UserError(f"a `lap run` on another machine works on campaign {opened.campaign_id!r}; wait for it")
+        raise UserError(f"a `lap run` on another machine works on campaign {opening.campaign_id!r}; wait for it")
     try:
         yield lease
     finally:
@@ -141,15 +141,15 @@ def _silent(event: str, *, level: str = "info", **fields: Any) -> None:
     """A command talks to its user and keeps no log."""
 
 
-def _open_sandbox(open_: Writing, opened: CampaignOpened, settings: Settings) -> Sandbox:
+def _open_sandbox(open_: Writing, opening: CampaignOpened, settings: Settings) -> Sandbox:
     """The sandbox of this worker; UserError when the campaign was begun in another kind of place."""
     sandbox = find_sandbox(open_.ledger.root, settings, open_.reporter)
     with closing(Questions(open_.ledger)) as questions:
-        begun = class_of(questions, opened.campaign_id)
+        begun = class_of(questions, opening.campaign_id)
     differs = class_here(sandbox).differs(begun) if begun else ""
     if differs:
         raise UserError(
-            f"campaign {opened.campaign_id!r} was begun with another {differs}, whose timings do not "
+            f"campaign {opening.campaign_id!r} was begun with another {differs}, whose timings do not "
             "mix with these; go on there, or name a new one with --campaign"
         )
     return sandbox
@@ -157,25 +157,25 @@ def _open_sandbox(open_: Writing, opened: CampaignOpened, settings: Settings) ->
 
 def _request(open_: Writing, plan: Plan) -> None:
     """Opens the campaign and requests its works, as far as the ledger does not hold that already."""
-    campaign = plan.opened.campaign_id
+    campaign = plan.opening.campaign_id
     with closing(Questions(open_.ledger)) as questions:
-        opened = questions.rows("SELECT 1 FROM campaign WHERE campaign_id = $id", id=campaign)
+        opening = questions.rows("SELECT 1 FROM campaign WHERE campaign_id = $id", id=campaign)
         asked = questions.ask("SELECT work_id FROM request WHERE campaign_id = $id", id=campaign)
     held = set(asked["work_id"].to_pylist())
     requests = [request for request in plan.requests if request.work_id not in held]
-    first: list[Event] = [] if opened else [*plan.shared, plan.opened]
+    first: list[Event] = [] if opening else [*plan.shared, plan.opening]
     open_.producer.append([*first, *requests])
     open_.admit()
 
 
-def _bench(open_: Writing, planned: Planned, site: Site) -> Bench:
+def _worker_context(open_: Writing, planned: Planned, site: Site) -> WorkerContext:
     """All that the worker works with; its start is told as a fact."""
-    opened, chosen, blobs = planned.plan.opened, planned.chosen, open_.ledger.blobs
+    opening, chosen, blobs = planned.plan.opening, planned.chosen, open_.ledger.blobs
     material = material_of(chosen.programs, chosen.tests, chosen.flags)
     check_blobs(material, blobs)
-    facts, started = begin(opened, site.sandbox, worker_id=open_.producer.epoch, slots=site.slots)
+    facts, started = start_worker(opening, site.sandbox, worker_id=open_.producer.epoch, slots=site.slots)
     open_.producer.append([started])
-    return make_bench(opened, facts, site, blobs=blobs, material=material)
+    return worker_context(opening, facts, site, blobs=blobs, material=material)
 
 
 def _watch(worker: Worker, open_: Writing, lease: NamedLease, *, total: int) -> bool:
@@ -202,7 +202,7 @@ def _note(worker: Worker) -> str:
 
 def _counts(open_: Writing, plan: Plan) -> dict[str, int]:
     """Counts of the campaign's attempts, whether it is closed, and its works that only ever failed in the sandbox."""
-    campaign = plan.opened.campaign_id
+    campaign = plan.opening.campaign_id
     with closing(Questions(open_.ledger)) as questions:
         counts: dict[str, int] = questions.rows(ATTEMPTS, campaign=campaign)[0]
         closed = len(questions.rows("SELECT 1 FROM closing WHERE campaign_id = $id", id=campaign))
@@ -215,7 +215,7 @@ def _close(open_: Writing, plan: Plan) -> dict[str, int]:
     open_.admit()
     counts = _counts(open_, plan)
     if not counts["closed"] and counts["accepted"] == len(plan.requests):
-        open_.producer.append([closing_of(plan.opened.campaign_id, counts)])
+        open_.producer.append([closing_of(plan.opening.campaign_id, counts)])
         open_.admit()
     return counts
 

@@ -18,7 +18,7 @@ from lapledger.producers.campaigns.worker import Worker
 from lapledger.workflows.plan_campaign import members_of
 from lapledger.workflows.run_campaign import RUN_LEASE, closing_of
 from lapledger.workflows.service_runtime import Service
-from lapledger.workflows.worker_setup import Site, begin, class_here, class_of, make_bench, material_of
+from lapledger.workflows.worker_setup import Site, class_here, class_of, material_of, start_worker, worker_context
 
 PROGRESS_SECONDS = 15
 """How often a busy worker logs its progress and looks at what others did."""
@@ -153,11 +153,11 @@ class PoolFollower:
         """Whether its programs may be timed here; told once when not."""
         if campaign in self._workers:
             return True
-        opened = self._opened(questions, campaign)
+        opening = self._opened(questions, campaign)
         begun = class_of(questions, campaign)
         differs = class_here(self._site.sandbox).differs(begun) if begun else ""
-        if opened.service != self._class:
-            differs = f"service ({opened.service})"
+        if opening.service != self._class:
+            differs = f"service ({opening.service})"
         if differs:
             self._refused.add(campaign)
             self._tell("campaign refused", level="warning", campaign=campaign, reason=f"it runs on another {differs}")
@@ -167,24 +167,24 @@ class PoolFollower:
         """Who runs a campaign here; None until the ledger holds that somebody of this class has begun it."""
         if campaign in self._workers:
             return self._workers[campaign]
-        opened = self._opened(questions, campaign)
+        opening = self._opened(questions, campaign)
         if campaign not in self._begun:
             producer = self._service.producer
-            facts, started = begin(opened, self._site.sandbox, worker_id=producer.epoch, slots=self._site.slots)
+            facts, started = start_worker(opening, self._site.sandbox, worker_id=producer.epoch, slots=self._site.slots)
             producer.append([started])
-            self._begun[campaign] = opened, facts
+            self._begun[campaign] = opening, facts
             self._tell("campaign begun", campaign=campaign, epoch=producer.epoch, frames=producer.frames)
         if class_of(questions, campaign) is None:
             return None
-        chosen = members_of(questions, opened)
-        bench = make_bench(
-            opened,
+        chosen = members_of(questions, opening)
+        context = worker_context(
+            opening,
             self._begun[campaign][1],
             self._site,
             blobs=self._service.ledger.blobs,
             material=material_of(chosen.programs, chosen.tests, chosen.flags),
         )
-        self._workers[campaign] = Worker(bench, self._service.producer, ready=self._service.appending.ready)
+        self._workers[campaign] = Worker(context, self._service.producer, ready=self._service.appending.ready)
         return self._workers[campaign]
 
     def _opened(self, questions: Questions, campaign: str) -> CampaignOpened:

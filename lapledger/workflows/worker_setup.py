@@ -1,4 +1,4 @@
-"""What a worker works with on this machine: its sandbox, its measurement class, and the bench for a campaign.
+"""What a worker works with on this machine: its sandbox, its measurement class, and its context for a campaign.
 
 Timings of two machines, interpreters or isolations are two measurement classes and are never ranked together.
 """
@@ -15,7 +15,7 @@ from lapledger.ledger.events import CampaignOpened, ProgramAdded, TestAdded, Wor
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.objects.blobs import Blobs
 from lapledger.producers.campaigns.attempts import WorkerFacts
-from lapledger.producers.campaigns.worker import Bench, Material
+from lapledger.producers.campaigns.worker import Material, WorkerContext
 from lapledger.producers.sandbox.limits import Limits, Sandbox
 from lapledger.producers.sandbox.output_checker import AnswerFlags
 from lapledger.producers.sandbox.selection import measure_startup, open_sandbox
@@ -38,9 +38,9 @@ class WorkerClass:
     interpreter: str
     isolation: str
 
-    def differs(self, other: "WorkerClass") -> str:
-        """In what this class is another one, in words; "" when it is the same."""
-        theirs = asdict(other)
+    def differs(self, from_class: "WorkerClass") -> str:
+        """The names of the fields in which two classes differ; "" when they are the same."""
+        theirs = asdict(from_class)
         return " and ".join(name for name, value in asdict(self).items() if value != theirs[name])
 
 
@@ -63,9 +63,11 @@ def class_of(questions: Questions, campaign: str) -> WorkerClass | None:
     return WorkerClass(**rows[0]) if rows else None
 
 
-def begin(opened: CampaignOpened, sandbox: Sandbox, *, worker_id: str, slots: int) -> tuple[WorkerFacts, WorkerStarted]:
+def start_worker(
+    opening: CampaignOpened, sandbox: Sandbox, *, worker_id: str, slots: int
+) -> tuple[WorkerFacts, WorkerStarted]:
     """(what goes into every timing, the fact that the worker came up for a campaign); measures the start-up."""
-    host, words = host_fingerprint()
+    host, description = host_fingerprint()
     facts = WorkerFacts(
         worker_id=worker_id,
         host=host,
@@ -75,9 +77,9 @@ def begin(opened: CampaignOpened, sandbox: Sandbox, *, worker_id: str, slots: in
     )
     started = WorkerStarted(
         worker_id=worker_id,
-        campaign_id=opened.campaign_id,
+        campaign_id=opening.campaign_id,
         host=host,
-        host_description=words,
+        host_description=description,
         interpreter=facts.interpreter,
         interpreter_version=sandbox.interpreter.version,
         isolation=facts.isolation,
@@ -97,18 +99,20 @@ class Site:
     scratch: Path
 
 
-def make_bench(opened: CampaignOpened, facts: WorkerFacts, site: Site, *, blobs: Blobs, material: Material) -> Bench:
-    """The bench for a campaign, with the limits that it was opened with."""
-    return Bench(
+def worker_context(
+    opening: CampaignOpened, facts: WorkerFacts, site: Site, *, blobs: Blobs, material: Material
+) -> WorkerContext:
+    """What a worker needs for a campaign, with the limits that the campaign was opened with."""
+    return WorkerContext(
         sandbox=site.sandbox,
         limits=Limits(
-            wall_ns=opened.hard_limit_ns,
-            memory_bytes=opened.memory_bytes,
-            output_bytes=opened.output_bytes,
-            processes=opened.process_limit,
+            wall_ns=opening.hard_limit_ns,
+            memory_bytes=opening.memory_bytes,
+            output_bytes=opening.output_bytes,
+            processes=opening.process_limit,
         ),
-        repetitions=opened.repetitions,
-        warmups=opened.warmups,
+        repetitions=opening.repetitions,
+        warmups=opening.warmups,
         slots=site.slots,
         blobs=blobs,
         material=material,
@@ -127,7 +131,7 @@ def material_of(programs: Iterable[ProgramAdded], tests: Iterable[TestAdded], fl
         sources={p.program_id: p.source_blob for p in programs},
         inputs={t.test_id: t.input_blob for t in listed},
         answers={t.test_id: t.answer_blob for t in listed},
-        flags={problem: AnswerFlags.parse(words) for problem, words in flags.items()},
+        flags={problem: AnswerFlags.parse(text) for problem, text in flags.items()},
     )
 
 
@@ -139,12 +143,12 @@ def check_blobs(material: Material, blobs: Blobs) -> None:
 
 
 def host_fingerprint() -> tuple[str, str]:
-    """(hash, words) of what decides speed here: processor, cores, kernel and memory; no host name."""
+    """(hash, description) of what decides speed here: processor, cores, kernel and memory; no host name."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
         lines = cpuinfo.read_text(errors="replace").splitlines()
         model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 30)
-    words = f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {memory} GiB"
-    return sha256_words("host", words)[:16], words
+    description = f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {memory} GiB"
+    return sha256_words("host", description)[:16], description

@@ -35,7 +35,7 @@ class PlanSettings:
 class Plan:
     """A campaign, its works in shuffled order, and the members that are not run as another one's executions count."""
 
-    opened: CampaignOpened
+    opening: CampaignOpened
     requests: tuple[ExecutionRequested, ...]
     shared: tuple[ExecutionShared, ...] = ()
 
@@ -66,20 +66,20 @@ def make_plan(
     """
     if name is not None:
         check_name(name)
-    lent = _lent(programs) if once else {}
-    works = _shuffled(_pairs((p for p in programs if p.program_id not in lent), tests), settings.seed)
+    shared_by = _shared_executions(programs) if once else {}
+    works = _shuffled(_pairs((p for p in programs if p.program_id not in shared_by), tests), settings.seed)
     if not works:
         raise UserError(
             "nothing to run: the chosen problems have no programs or no tests; import some with `lap import icpc`"
         )
-    told = (*(word for pair in works for word in pair[1:]), *(word for pair in sorted(lent.items()) for word in pair))
-    digest = sha256_words("plan", json.dumps(asdict(settings), sort_keys=True), *told)
+    ids = (*(key for pair in works for key in pair[1:]), *(key for pair in sorted(shared_by.items()) for key in pair))
+    digest = sha256_words("plan", json.dumps(asdict(settings), sort_keys=True), *ids)
     campaign = name or f"c-{digest[:12]}"
     requests = tuple(_request(campaign, position, *work) for position, work in enumerate(works))
     run = {request.program_id for request in requests}
-    members = [p for p in programs if lent.get(p.program_id, p.program_id) in run]
-    shared = tuple(_shared(campaign, p, lent[p.program_id]) for p in members if p.program_id in lent)
-    return Plan(_opened(campaign, digest, settings, members, requests), requests, shared)
+    members = [p for p in programs if shared_by.get(p.program_id, p.program_id) in run]
+    shared = tuple(_shared(campaign, p, shared_by[p.program_id]) for p in members if p.program_id in shared_by)
+    return Plan(_campaign_opened(campaign, digest, settings, members, requests), requests, shared)
 
 
 def _request(campaign: str, position: int, problem: str, program: str, test: str) -> ExecutionRequested:
@@ -105,19 +105,19 @@ def _shared(campaign: str, program: ProgramAdded, executed: str) -> ExecutionSha
     )
 
 
-def _lent(programs: Iterable[ProgramAdded]) -> dict[str, str]:
+def _shared_executions(programs: Iterable[ProgramAdded]) -> dict[str, str]:
     """The rollouts whose source an earlier one has on the same problem -> that one, which is run."""
     first: dict[tuple[str, str], str] = {}
-    lent = {}
+    shared_by = {}
     for program in programs:
         if program.rollout_id is not None:
             executed = first.setdefault((program.problem_id, program.source_blob), program.program_id)
             if executed != program.program_id:
-                lent[program.program_id] = executed
-    return lent
+                shared_by[program.program_id] = executed
+    return shared_by
 
 
-def _opened(
+def _campaign_opened(
     campaign: str,
     digest: str,
     settings: PlanSettings,

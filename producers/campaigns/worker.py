@@ -41,7 +41,7 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class WorkerContext:
     """Everything a worker works with. The clocks and the source of attempt ids come from outside."""
 
     sandbox: Sandbox
@@ -68,18 +68,18 @@ class Progress:
 
 
 class Worker:
-    """Runs works in `bench.slots` threads until none is left, `stop` is called, or the sandbox keeps failing."""
+    """Runs works in `context.slots` threads until none is left, `stop` is called, or the sandbox keeps failing."""
 
     def __init__(
         self,
-        bench: Bench,
+        context: WorkerContext,
         producer: Producer,
         requests: Sequence[ExecutionRequested] = (),
         *,
         ready: Callable[[], None] = lambda: None,
     ) -> None:
         """`ready` is called before each work and returns when there is room for its outcome."""
-        self._bench = bench
+        self._worker_context = context
         self._ready = ready
         self._producer = producer
         self._queue = deque(requests)
@@ -88,7 +88,7 @@ class Worker:
         self._running: set[str] = set()
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._start_ns = bench.monotonic_ns()
+        self._start_ns = context.monotonic_ns()
         self._busy = 0
         self._faults_in_a_row = 0
         self._threads: dict[int, threading.Thread] = {}
@@ -97,7 +97,7 @@ class Worker:
 
     def start(self) -> None:
         """Starts the slots that do not run and returns."""
-        for slot in range(self._bench.slots):
+        for slot in range(self._worker_context.slots):
             if slot not in self._threads or not self._threads[slot].is_alive():
                 self._threads[slot] = threading.Thread(target=self._slot, args=(slot,), daemon=True)
                 self._threads[slot].start()
@@ -145,19 +145,21 @@ class Worker:
             return request
 
     def _attempt(self, request: ExecutionRequested, slot: int) -> None:
-        bench = self._bench
-        offset_ns, neighbours = bench.monotonic_ns() - self._start_ns, self._busy - 1
-        runs = run_block(lambda: self._run(request, slot), bench.warmups + bench.repetitions)
+        context = self._worker_context
+        offset_ns, neighbours = context.monotonic_ns() - self._start_ns, self._busy - 1
+        runs = run_block(lambda: self._run(request, slot), context.warmups + context.repetitions)
         if self._tries.get(request.work_id, 0) == MAX_FAULTS_PER_WORK - 1:
             runs[-1] = charged(runs[-1])
         around = Circumstances(
-            attempt_id=bench.new_id(),
+            attempt_id=context.new_id(),
             offset_ns=offset_ns,
             slot=slot,
             neighbours=neighbours,
-            finished_at=bench.utc_now(),
+            finished_at=context.utc_now(),
         )
-        events = attempt_events(request, runs, bench.facts, around=around, limits=bench.limits, warmups=bench.warmups)
+        events = attempt_events(
+            request, runs, context.facts, around=around, limits=context.limits, warmups=context.warmups
+        )
         with self._lock:
             self._busy -= 1
             self._producer.append(events)
@@ -165,16 +167,16 @@ class Worker:
             self._count(request, runs[-1])
 
     def _run(self, request: ExecutionRequested, slot: int) -> Judged:
-        bench, material = self._bench, self._bench.material
-        output = bench.scratch / f"output-{slot}"
-        execution = bench.sandbox.run(
-            bench.blobs.local(material.sources[request.program_id], bench.scratch),
-            bench.blobs.local(material.inputs[request.test_id], bench.scratch),
+        context, material = self._worker_context, self._worker_context.material
+        output = context.scratch / f"output-{slot}"
+        execution = context.sandbox.run(
+            context.blobs.local(material.sources[request.program_id], context.scratch),
+            context.blobs.local(material.inputs[request.test_id], context.scratch),
             output=output,
-            limits=bench.limits,
+            limits=context.limits,
             slot=slot,
         )
-        answer = bench.blobs.get(material.answers[request.test_id])
+        answer = context.blobs.get(material.answers[request.test_id])
         return judge_run(execution, output, answer, material.flags[request.problem_id])
 
     def _count(self, request: ExecutionRequested, last: Judged) -> None:

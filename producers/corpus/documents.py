@@ -40,12 +40,12 @@ def parse(data: bytes, where: str) -> Document:
     return value
 
 
-def words(value: object, where: str, *, key: str) -> str:
+def text_of(value: object, where: str, *, key: str) -> str:
     """A value as one line of text, "" when it says nothing; of a mapping its `en` or first value, of a list all."""
     if isinstance(value, dict):
         value = value.get("en") or value.get("name") or next(iter(value.values()), "")
     if isinstance(value, list):
-        return "; ".join(filter(None, (words(item, where, key=key) for item in value)))
+        return "; ".join(filter(None, (text_of(item, where, key=key) for item in value)))
     if value is None or value in _NOTHING:
         return ""
     line = " ".join(str(value).split())

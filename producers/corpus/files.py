@@ -74,55 +74,55 @@ def scan(folder: Path, parts: tuple[str, ...]) -> Files:
 
 
 def _walk(root: Path, folder: Path, path: str, above: tuple[Path, ...]) -> Iterator[tuple[str, int]]:
-    place = folder / path
-    target = _resolved(place)
+    entry = folder / path
+    target = _resolved(entry)
     if not target.is_relative_to(root):
-        raise UserError(f"{shown(place)}: a link that leads out of the package; put the file itself there")
-    status = _status(place)
+        raise UserError(f"{shown(entry)}: a link that leads out of the package; put the file itself there")
+    status = _status(entry)
     if stat.S_ISDIR(status.st_mode):
         if target in above or len(above) >= MAX_DEPTH:
-            raise UserError(f"{shown(place)}: folders nested deeper than {MAX_DEPTH} or in a circle; flatten them")
-        for name in _names(place):
+            raise UserError(f"{shown(entry)}: folders nested deeper than {MAX_DEPTH} or in a circle; flatten them")
+        for name in _names(entry):
             yield from _walk(root, folder, f"{path}/{name}", (*above, target))
     elif not stat.S_ISREG(status.st_mode):
-        raise UserError(f"{shown(place)}: neither a file nor a folder; remove it from the package")
+        raise UserError(f"{shown(entry)}: neither a file nor a folder; remove it from the package")
     elif status.st_size > MAX_FILE_BYTES:
         raise UserError(
-            f"{shown(place)}: {status.st_size} bytes, above the limit of {MAX_FILE_BYTES // 2**20} MB a file; "
+            f"{shown(entry)}: {status.st_size} bytes, above the limit of {MAX_FILE_BYTES // 2**20} MB a file; "
             "remove or shrink it"
         )
     else:
         yield path, status.st_size
 
 
-def _names(place: Path) -> list[str]:
+def _names(path: Path) -> list[str]:
     try:
-        names = [entry.name for entry in place.iterdir()]
+        names = [entry.name for entry in path.iterdir()]
     except OSError as error:
-        _unreadable(place, error)
+        _unreadable(path, error)
     wanted = [name for name in names if not name.startswith(".") and name not in _IGNORED]
     for name in wanted:
         if not name.isprintable():
-            raise UserError(f"{shown(place / name)}: a name with unprintable characters; rename it")
+            raise UserError(f"{shown(path / name)}: a name with unprintable characters; rename it")
     return sorted(wanted)
 
 
-def _resolved(place: Path) -> Path:
+def _resolved(path: Path) -> Path:
     try:
-        return place.resolve(strict=True)
+        return path.resolve(strict=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
-        raise UserError(f"{shown(place)}: cannot be followed ({_reason(error)}); repair or remove it") from error
+        raise UserError(f"{shown(path)}: cannot be followed ({_reason(error)}); repair or remove it") from error
 
 
-def _status(place: Path) -> os.stat_result:
+def _status(path: Path) -> os.stat_result:
     try:
-        return place.stat()
+        return path.stat()
     except OSError as error:
-        _unreadable(place, error)
+        _unreadable(path, error)
 
 
-def _unreadable(place: Path, error: OSError) -> NoReturn:
-    raise UserError(f"{shown(place)}: cannot be read ({_reason(error)}); check its permissions") from error
+def _unreadable(path: Path, error: OSError) -> NoReturn:
+    raise UserError(f"{shown(path)}: cannot be read ({_reason(error)}); check its permissions") from error
 
 
 def _reason(error: Exception) -> str:

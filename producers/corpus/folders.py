@@ -13,11 +13,11 @@ def find_packages(paths: Iterable[Path]) -> list[Path]:
     Raises UserError for a path that does not exist (naming its nearest parent that does), that is no folder, that
     holds no package, or that holds a half-made one (submissions without a problem.yaml).
     """
-    found: dict[Path, Path] = {}
+    folders: dict[Path, Path] = {}
     for path in paths:
         for folder in _packages_at(path):
-            found.setdefault(folder.resolve(), folder)
-    return list(found.values())
+            folders.setdefault(folder.resolve(), folder)
+    return list(folders.values())
 
 
 def require_package(folder: Path) -> None:

@@ -143,9 +143,9 @@ def _slug(folder: Path) -> str:
 
 def _statement(files: Files) -> bytes | None:
     """The statement in English where there is one, else without a language, else the first."""
-    found = [path for path in files.paths if _STATEMENT.fullmatch(path)]
-    found.sort(key=lambda path: (".en." not in path, path.count("."), path))
-    return files.read(found[0]) if found else None
+    statements = [path for path in files.paths if _STATEMENT.fullmatch(path)]
+    statements.sort(key=lambda path: (".en." not in path, path.count("."), path))
+    return files.read(statements[0]) if statements else None
 
 
 def _title(statement: bytes | None) -> str:
@@ -247,5 +247,5 @@ def _source(files: Files, path: str) -> bytes:
 
 def digest_of(judging: Sequence[str | int], tests: Sequence[PackageTest]) -> str:
     """SHA-256 over what decides a verdict: the judging settings, and every test's path, input and answer."""
-    each = [(test.path, blob_digest(test.input), blob_digest(test.answer)) for test in tests]
-    return sha256_words("package", *judging, *(word for test in each for word in test))
+    contents = [(test.path, blob_digest(test.input), blob_digest(test.answer)) for test in tests]
+    return sha256_words("package", *judging, *(text for test in contents for text in test))

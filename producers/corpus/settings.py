@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 import rfc8785
 
 from lapledger.ledger.errors import UserError
-from lapledger.producers.corpus.documents import Document, words
+from lapledger.producers.corpus.documents import Document, text_of
 from lapledger.producers.sandbox.output_checker import AnswerFlags
 
 MAX_LIMIT_S = 86_400
@@ -33,22 +33,22 @@ class Settings:
 
 def read_settings(document: Document, where: str, *, tier_field: str = "") -> Settings:
     """The settings of a problem.yaml; UserError for what cannot be judged (custom validators, odd flags)."""
-    validation = words(document.get("validation"), where, key="validation") or "default"
+    validation = text_of(document.get("validation"), where, key="validation") or "default"
     if validation != "default":
         raise UserError(
             f"{where}: validation `{validation}`: custom validators and interactive problems are not supported; "
             "import problems with `validation: default`"
         )
     limits = document.get("limits")
-    limit = words(limits.get("time_limit"), where, key="time_limit") if isinstance(limits, dict) else ""
+    limit = text_of(limits.get("time_limit"), where, key="time_limit") if isinstance(limits, dict) else ""
     return Settings(
-        name=words(document.get("name"), where, key="name"),
-        source=words(document.get("source"), where, key="source"),
-        license=words(document.get("license"), where, key="license"),
+        name=text_of(document.get("name"), where, key="name"),
+        source=text_of(document.get("source"), where, key="source"),
+        license=text_of(document.get("license"), where, key="license"),
         scoring=_is_scoring(document, where),
-        validator_flags=_flags(words(document.get("validator_flags"), where, key="validator_flags"), where),
+        validator_flags=_flags(text_of(document.get("validator_flags"), where, key="validator_flags"), where),
         time_limit_ns=read_limit(limit, where) if limit else None,
-        tier=words(document.get(tier_field), where, key=tier_field) or None if tier_field else None,
+        tier=text_of(document.get(tier_field), where, key=tier_field) or None if tier_field else None,
     )
 
 
@@ -56,12 +56,12 @@ def read_limit(text: str, where: str) -> int:
     """A time limit in nanoseconds, from seconds as text; UserError unless it lies above 0 and within a day."""
     try:
         seconds = Decimal(text.strip())
-        whole = int(seconds * 1_000_000_000) if 0 < seconds <= MAX_LIMIT_S else 0
+        nanoseconds = int(seconds * 1_000_000_000) if 0 < seconds <= MAX_LIMIT_S else 0
     except InvalidOperation:
-        whole = 0
-    if whole < 1:
+        nanoseconds = 0
+    if nanoseconds < 1:
         raise UserError(f"{where}: time limit {text.strip()[:40]!r}; write seconds between 0 and {MAX_LIMIT_S}")
-    return whole
+    return nanoseconds
 
 
 def read_grading(groups: Mapping[str, tuple[Document, str]]) -> str:
@@ -75,7 +75,7 @@ def read_grading(groups: Mapping[str, tuple[Document, str]]) -> str:
 
 def _is_scoring(document: Document, where: str) -> bool:
     stated = document.get("type")
-    kinds = words(stated, where, key="type").replace(";", " ").split() or ["pass-fail"]
+    kinds = text_of(stated, where, key="type").replace(";", " ").split() or ["pass-fail"]
     if kinds not in (["pass-fail"], ["scoring"]):
         raise UserError(f"{where}: type `{' '.join(kinds)}` is not supported; only `pass-fail` and `scoring` are")
     return kinds == ["scoring"]
@@ -91,14 +91,14 @@ def _flags(text: str, where: str) -> str:
 
 
 def _group(document: Document, where: str) -> dict[str, _Json]:
-    if words(document.get("output_validator_flags"), where, key="output_validator_flags"):
+    if text_of(document.get("output_validator_flags"), where, key="output_validator_flags"):
         raise UserError(
             f"{where}: `output_validator_flags` of one group are not supported; "
             "set `validator_flags` in problem.yaml for all"
         )
-    if words(document.get("grading"), where, key="grading") not in ("", "default"):
+    if text_of(document.get("grading"), where, key="grading") not in ("", "default"):
         raise UserError(f"{where}: custom graders are not supported; use `grading: default`")
-    texts = {key: words(document.get(key), where, key=key) for key in _GROUP_KEYS}
+    texts = {key: text_of(document.get(key), where, key=key) for key in _GROUP_KEYS}
     return {key: _GROUP_KEYS[key](text, where) for key, text in texts.items() if text}
 
 

@@ -13,7 +13,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus.languages import unusable
 from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, digest_of
 from lapledger.producers.importers.files import MIB, check_file, lines_of, parse_json, shown
-from lapledger.producers.importers.model import line, word
+from lapledger.producers.importers.model import identifier_part, line
 from lapledger.producers.importers.records import Record
 
 FORMAT = "code-contests"
@@ -48,11 +48,11 @@ def count_rows(path: Path) -> int:
     return int(_parquet(path).metadata.num_rows) if _is_parquet(path) else 0
 
 
-def rows(path: Path, *, license: str = "") -> Iterator[Row]:  # noqa: A002  (the field's own word)
+def rows(path: Path, *, license: str = "") -> Iterator[Row]:  # noqa: A002  (the field's own name)
     """Each problem of a file, read when it is asked for; UserError names the row that is broken, or says that
     there is none.
 
-    `license` is told of every problem: the file does not say it.
+    `license` is recorded for every problem: the file does not state it.
     """
     check_file(path)
     number = 0
@@ -86,8 +86,8 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
                 number += 1
                 yield number, value
     except (pa.ArrowException, OSError) as error:
-        told = line(str(error))
-        raise UserError(f"{shown(path.name)}: broken after row {number} ({told}); fetch it again") from error
+        reason = line(str(error))
+        raise UserError(f"{shown(path.name)}: broken after row {number} ({reason}); fetch it again") from error
 
 
 def _parquet(path: Path) -> Any:
@@ -96,7 +96,7 @@ def _parquet(path: Path) -> Any:
 
     try:
         file = pq.ParquetFile(path)
-        sizes = [file.metadata.row_group(place).total_byte_size for place in range(file.metadata.num_row_groups)]
+        sizes = [file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups)]
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{shown(path.name)}: no readable Parquet ({line(str(error))}); fetch it again") from error
     if max(sizes, default=0) > MAX_GROUP_BYTES:
@@ -116,7 +116,7 @@ def _row(record: Record, license_: str) -> Row:
     time_limit = _time_limit(record)
     return Row(
         Package(
-            slug=word(name),
+            slug=identifier_part(name),
             name=line(name),
             source=_source(record),
             license=license_,
@@ -135,9 +135,9 @@ def _row(record: Record, license_: str) -> Row:
 
 
 def _tests(record: Record, key: str, group: str, timed: bool) -> Iterator[PackageTest]:
-    for place, (given, answer) in enumerate(_pairs(record, key, "input", "output"), 1):
+    for number, (given, answer) in enumerate(_pairs(record, key, "input", "output"), 1):
         yield PackageTest(
-            path=f"{group}/{place:04d}",
+            path=f"{group}/{number:04d}",
             group=group,
             original=group != "generated",
             correctness=True,
@@ -170,7 +170,7 @@ def _programs(record: Record) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut
             elif reason := unusable(source.encode(), ""):
                 passed[f"{label}, {reason}"] += 1
             elif source in kept:
-                passed[f"{label}, told before"] += 1
+                passed[f"{label}, seen before"] += 1
             else:
                 kept[source] = PackageProgram(f"{label}.py", label, source.encode())
     where = record.text("name")
@@ -181,10 +181,12 @@ def _solutions(record: Record, key: str) -> list[tuple[str, str]]:
     if not record.has(key):
         return []
     both = record.record(key)
-    sources, told = both.texts("solution"), both.items("language")
-    if len(sources) != len(told):
-        raise UserError(f"{both.where}: {len(told)} languages and {len(sources)} programs; fetch the file again")
-    return [(_name(both, "language", value, LANGUAGES), source) for value, source in zip(told, sources, strict=True)]
+    sources, languages = both.texts("solution"), both.items("language")
+    if len(sources) != len(languages):
+        raise UserError(f"{both.where}: {len(languages)} languages and {len(sources)} programs; fetch the file again")
+    return [
+        (_name(both, "language", value, LANGUAGES), source) for value, source in zip(languages, sources, strict=True)
+    ]
 
 
 def _named(record: Record, key: str, names: Sequence[str]) -> str | None:
@@ -208,14 +210,14 @@ def _time_limit(record: Record) -> int | None:
     if not record.has("time_limit"):
         return None
     limit = record.record("time_limit")
-    seconds = limit.whole("seconds") if limit.has("seconds") else 0
-    nanoseconds = seconds * 10**9 + (limit.whole("nanos") if limit.has("nanos") else 0)
+    seconds = limit.integer("seconds") if limit.has("seconds") else 0
+    nanoseconds = seconds * 10**9 + (limit.integer("nanos") if limit.has("nanos") else 0)
     if nanoseconds >= 2**60:
         limit.refuse("seconds", "a time limit below 36 years")
     return nanoseconds or None
 
 
 def _source(record: Record) -> str:
-    contest = f"contest {record.whole('cf_contest_id')}" if record.value.get("cf_contest_id") else ""
+    contest = f"contest {record.integer('cf_contest_id')}" if record.value.get("cf_contest_id") else ""
     index = f"problem {record.text('cf_index')}" if record.value.get("cf_index") else ""
     return line(", ".join(part for part in (_named(record, "source", SOURCES), contest, index) if part))

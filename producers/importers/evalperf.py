@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lapledger.ledger.codec.canonical import blob_digest
 from lapledger.ledger.errors import UserError
-from lapledger.producers.importers.files import parse_json, read_whole, shown
+from lapledger.producers.importers.files import parse_json, read_file, shown
 from lapledger.producers.importers.model import (
     ACCEPTED,
     FAILED,
@@ -21,9 +21,9 @@ from lapledger.producers.importers.model import (
     Results,
     ResultTest,
     Run,
+    identifier_part,
     line,
     model_of,
-    word,
 )
 from lapledger.producers.importers.records import Record
 from lapledger.replay.conventions import DifferentialScore, evalperf_dps, evalperf_task
@@ -33,7 +33,7 @@ REFERENCE = "evalperf-reference"
 """The model of its references: models, and the file does not say which."""
 UNKNOWN = (
     "the tests and the large input",
-    "how a sample failed: a wrong answer, an error and a time limit look alike and are told as failed",
+    "how a sample failed: a wrong answer, an error and a time limit look alike and are recorded as failed",
     "how a sample did on the large input whose profile broke: it has no run there, nor has one that was not profiled",
     "wall and processor time, memory, limits, machine",
     "references that were not profiled have no run",
@@ -43,18 +43,18 @@ _TESTS = (
     ResultTest(name="performance", correctness=False),
 )
 _COST = "_num_cpu_instructions"
-_SAID = ("date", "n_samples", "temperature", "min_correct", "max_profile")
+_METADATA_KEYS = ("date", "n_samples", "temperature", "min_correct", "max_profile")
 
 
 def read(path: Path, model: str | None = None) -> Results:
     """The results in a file; `model` names the model of its samples, else the file's name does. UserError otherwise."""
-    file, data = read_whole(path)
+    file, data = read_file(path)
     where = shown(file.name)
-    whole = Record.of(parse_json(data, where), where)
-    tasks = whole.record("eval") if whole.has("eval") else whole
+    document = Record.of(parse_json(data, where), where)
+    tasks = document.record("eval") if document.has("eval") else document
     model = model or model_of(file.name)
-    said = {key: whole.value[key] for key in _SAID if whole.has(key)}
-    least = whole.whole("min_correct") if "min_correct" in said else 10
+    metadata = {key: document.value[key] for key in _METADATA_KEYS if document.has(key)}
+    least = document.integer("min_correct") if "min_correct" in metadata else 10
     records = {task: tasks.record(task) for task in tasks.names()}
     problems = tuple(_problem(task, record, model) for task, record in records.items())
     if not problems:
@@ -72,7 +72,7 @@ def read(path: Path, model: str | None = None) -> Results:
         left_out=tuple(reason for task, record in records.items() for reason in _left_out(task, record)),
         unknown=UNKNOWN,
         reading=2,
-        source_metadata={**said, "cumulative shares of the references, slow to fast, %": scores},
+        source_metadata={**metadata, "cumulative shares of the references, slow to fast, %": scores},
         figures=_figures(records, least),
     )
 
@@ -83,10 +83,10 @@ def _problem(task: str, record: Record, model: str) -> ResultProblem:
     for sample in record.records("results", "sample"):
         source = sample.text("solution")
         digest = blob_digest(source.encode())
-        name = f"{word(model)}-{seen[digest]}"
+        name = f"{identifier_part(model)}-{seen[digest]}"
         programs.append(_sample(sample, source, name, model=model, profiled=_profiled(record, sample)))
         seen[digest] += 1
-    references = [_reference(place, ref) for place, ref in enumerate(record.records("ref", "reference"))]
+    references = [_reference(number, ref) for number, ref in enumerate(record.records("ref", "reference"))]
     return ResultProblem(original=task, tests=_TESTS, programs=(*programs, *references))
 
 
@@ -112,8 +112,8 @@ def _profiled(task: Record, sample: Record) -> bool:
     An earlier shape of the file, which no release writes, does not say so: it tried all of these.
     Releases before 0.3 tried all of these, and do not say so of each.
     """
-    tried = sample.flag("pass") and task.has("dps")
-    return tried and (sample.flag("profiled") if sample.has("profiled") else True)
+    ran_correctly = sample.flag("pass") and task.has("dps")
+    return ran_correctly and (sample.flag("profiled") if sample.has("profiled") else True)
 
 
 def _left_out(task: str, record: Record) -> Iterator[str]:
@@ -131,10 +131,10 @@ def _counted(repetitions: tuple[Repetition, ...]) -> Run:
     return Run("performance", ACCEPTED, "", repetitions)
 
 
-def _reference(place: int, record: Record) -> ResultProgram:
+def _reference(number: int, record: Record) -> ResultProgram:
     cost = _cost(record)
     return ResultProgram(
-        name=f"reference-{place:03d}",
+        name=f"reference-{number:03d}",
         model=REFERENCE,
         label=ACCEPTED,
         source=record.text("solution"),

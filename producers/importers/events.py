@@ -18,8 +18,8 @@ from lapledger.ledger.events import (
     TestAddedV2,
 )
 from lapledger.producers.importers.files import SourceFile
-from lapledger.producers.importers.model import ResultProblem, ResultProgram, Results, ResultTest, word
-from lapledger.producers.importers.runs import Known, Place, executions
+from lapledger.producers.importers.model import ResultProblem, ResultProgram, Results, ResultTest, identifier_part
+from lapledger.producers.importers.runs import Known, RunContext, executions
 
 FAULT = "sandbox_fault"
 CLOSED = "imported"
@@ -49,7 +49,7 @@ class Imported:
 
 def campaign_name(results: Results) -> str:
     """What a file's campaign is called unless the user names it: format, model or host, 8 digits of its SHA-256."""
-    short = f"{results.format}-{word(results.called or 'file')}"[: LONGEST_NAME - 9]
+    short = f"{results.format}-{identifier_part(results.called or 'file')}"[: LONGEST_NAME - 9]
     return f"{short}-{results.file.digest[:8]}"
 
 
@@ -62,7 +62,7 @@ def problem_events(results: Results, problem: ResultProblem, campaign: str, *, k
     new = {key: program for key, program in programs.items() if key not in known.ids}
     texts = [problem.statement] if is_new else []
     texts += [program.source for program in new.values()]
-    timings, finished = executions(Place(campaign, name, results.host), programs, known)
+    timings, finished = executions(RunContext(campaign, name, results.host), programs, known)
     facts: list[Event] = [_problem(results, problem, license_)] if is_new else []
     facts += [_test(name, test, problem.tests.index(test)) for test in tests]
     facts += [_program(name, key, program) for key, program in new.items()]
@@ -84,12 +84,12 @@ def closing_events(results: Results, campaign: str, provenance: Provenance) -> l
     ]
     runs = [run for *_, program in members for run in program.runs]
     faults = sum(run.outcome == FAULT for run in runs)
-    opened = _opened(results, campaign, members, works=len(runs) - faults)
+    opened = _campaign_opened(results, campaign, members, works=len(runs) - faults)
     closed = CampaignClosed(campaign_id=campaign, accepted=len(runs) - faults, surplus=0, faults=faults, reason=CLOSED)
-    return [opened, closed, _told(results, campaign, provenance)]
+    return [opened, closed, _results_imported(results, campaign, provenance)]
 
 
-def _opened(
+def _campaign_opened(
     results: Results, campaign: str, members: Sequence[tuple[str, str, ResultProgram]], *, works: int
 ) -> CampaignOpenedV2:
     """The campaign of programs, each with its problem's id and its own."""
@@ -107,13 +107,13 @@ def _opened(
         memory_bytes=None,
         output_bytes=None,
         process_limit=None,
-        repetitions=_common(sum(not one.warmup for one in run.repetitions) for run in runs),
-        warmups=_common(sum(one.warmup for one in run.repetitions) for run in runs),
+        repetitions=_common(sum(not repetition.warmup for repetition in run.repetitions) for run in runs),
+        warmups=_common(sum(repetition.warmup for repetition in run.repetitions) for run in runs),
         works=works,
     )
 
 
-def _told(results: Results, campaign: str, provenance: Provenance) -> ResultsImported:
+def _results_imported(results: Results, campaign: str, provenance: Provenance) -> ResultsImported:
     """Where a campaign comes from."""
     return replace(
         imported(results.format, results.tool, results.file, provenance),
@@ -164,8 +164,8 @@ def shortened(reasons: Sequence[str]) -> tuple[str, ...]:
 
 def _common(counts: Iterable[int]) -> int | None:
     """The number that all are; None when they differ."""
-    found = set(counts)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(counts)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def _problem(results: Results, problem: ResultProblem, license_: str) -> ProblemAdded:

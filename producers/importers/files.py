@@ -49,7 +49,7 @@ def check_file(path: Path) -> int:
     return status.st_size
 
 
-def read_whole(path: Path) -> tuple[SourceFile, bytes]:
+def read_file(path: Path) -> tuple[SourceFile, bytes]:
     """A file and its bytes; UserError when it is no regular file or longer than MAX_FILE_BYTES."""
     size = check_file(path)
     if size <= MAX_FILE_BYTES:
@@ -118,18 +118,18 @@ def _float(text: str) -> float:
     return value
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON number and no measurement")
+def _no_number(token: str) -> NoReturn:
+    raise ValueError(f"{token} is no JSON number and no measurement")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys differ: of two values under one key, a reader must not pick one."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {shown(twice)} appears twice in one object")
-    return found
+    return members
 
 
 _STRICT: Mapping[str, Any] = {"parse_float": _float, "parse_constant": _no_number, "object_pairs_hook": _once}

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from lapledger.ledger.errors import UserError
-from lapledger.producers.importers.files import parse_json, read_whole, shown
+from lapledger.producers.importers.files import parse_json, read_file, shown
 from lapledger.producers.importers.model import (
     Repetition,
     ResultProblem,
     ResultProgram,
     Results,
     Run,
+    identifier_part,
     line,
     model_of,
-    word,
 )
 from lapledger.producers.importers.records import Record
 from lapledger.replay.conventions import livecodebench_outcome, livecodebench_pass_at_1
@@ -32,23 +32,23 @@ UNKNOWN = (
     "references: there are none",
     "limits, machine, interpreter, processor time, memory",
     "the duration of a sample that did not pass",
-    "how a sample failed that has no error code: it is told as failed",
+    "how a sample failed that has no error code: it is recorded as failed",
 )
 _TIME = "execution time"
 _CONTEST = ("question_id", "platform", "contest_id", "contest_date", "starter_code")
-MOST_SAID_BYTES = 512 * 1024
+MAX_METADATA_BYTES = 512 * 1024
 """Facts about questions are kept apart up to this length in JSON; a file has about 200 bytes a question."""
 
 
 def read(path: Path, model: str | None = None) -> Results:
     """The grading in a file; `model` names the model of its samples, else the file's name does. UserError otherwise."""
-    file, data = read_whole(path)
+    file, data = read_file(path)
     where = shown(file.name)
     value = parse_json(data, where)
     if not isinstance(value, list) or not value:
         raise UserError(f"{where}: no list of questions; give LiveCodeBench's `*_eval_all.json`")
     model = model or model_of(file.name)
-    questions = [_question(item, f"{where}, question {place}") for place, item in enumerate(value, 1)]
+    questions = [_question(item, f"{where}, question {number}") for number, item in enumerate(value, 1)]
     problems: dict[str, ResultProblem] = {}
     for question in questions:
         problem = _problem(question, model)
@@ -77,11 +77,11 @@ def _contests(results: Results, questions: list[Record]) -> Mapping[str, Mapping
 
     What it does not say is absent.
     """
-    told = {
+    metadata = {
         results.problem_id(problem): {key: question.text(key) for key in _CONTEST if question.value.get(key)}
         for problem, question in zip(results.problems, questions, strict=True)
     }
-    return told if len(json.dumps(told)) <= MOST_SAID_BYTES else {}
+    return metadata if len(json.dumps(metadata)) <= MAX_METADATA_BYTES else {}
 
 
 def _question(value: Any, where: str) -> Record:
@@ -97,8 +97,13 @@ def _problem(question: Record, model: str) -> ResultProblem:
         sizes = f"{len(codes)} programs, {len(graded)} grades and {len(notes)} notes"
         raise UserError(f"{question.where}: {sizes}; there must be one of each a sample, and at least one")
     programs = tuple(
-        _sample(f"{word(model)}-{place}", model, code, _runs(grade, _note(note, f"{question.where}, sample {place}")))
-        for place, (code, grade, note) in enumerate(zip(codes, graded, notes, strict=True))
+        _sample(
+            f"{identifier_part(model)}-{number}",
+            model,
+            code,
+            _runs(grade, _note(note, f"{question.where}, sample {number}")),
+        )
+        for number, (code, grade, note) in enumerate(zip(codes, graded, notes, strict=True))
     )
     return ResultProblem(
         original=question.text("question_id"),
@@ -120,8 +125,8 @@ def _note(value: Any, where: str) -> Record:
 def _origin(question: Record) -> str:
     """Platform, contest and date in words, as far as the file tells them."""
     contest, date = (question.text(key) if question.has(key) else "" for key in ("contest_id", "contest_date"))
-    place = f"{question.text('platform')} contest {contest}" if contest else question.text("platform")
-    return line(", ".join(part for part in (place, date) if part))
+    platform = f"{question.text('platform')} contest {contest}" if contest else question.text("platform")
+    return line(", ".join(part for part in (platform, date) if part))
 
 
 def _runs(graded: bool | None, note: Record) -> tuple[Run, ...]:
@@ -137,9 +142,9 @@ def _run(graded: bool, note: Record) -> Run:
         outcome = livecodebench_outcome(graded, code)
     except ReplayError as error:
         raise UserError(f"{note.where}: {error}; is this a newer release of the tool?") from None
-    told = [str(note.value[key]) for key in ("error_message", "error") if note.has(key)]
+    messages = [str(note.value[key]) for key in ("error_message", "error") if note.has(key)]
     timed = (Repetition(note.seconds_ns(_TIME)),) if graded and note.has(_TIME) else ()
-    return Run("all", outcome, "" if graded else line("; ".join(told)), timed)
+    return Run("all", outcome, "" if graded else line("; ".join(messages)), timed)
 
 
 def _sample(name: str, model: str, code: str, runs: tuple[Run, ...]) -> ResultProgram:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from lapledger.ledger.errors import UserError
-from lapledger.producers.importers.files import parse_json, read_whole, shown
+from lapledger.producers.importers.files import parse_json, read_file, shown
 from lapledger.producers.importers.model import (
     ACCEPTED,
     HUMAN,
@@ -19,8 +19,8 @@ from lapledger.producers.importers.model import (
     ResultProgram,
     Results,
     Run,
+    identifier_part,
     model_of,
-    word,
 )
 from lapledger.producers.importers.records import Record
 from lapledger.replay.conventions import Beyond, mercury_beyond
@@ -47,7 +47,7 @@ UNKNOWN = (
 
 def read(path: Path, model: str | None = None) -> Results:
     """The session in a file; `model` names the model of its samples, else the file's name does. UserError otherwise."""
-    file, data = read_whole(path)
+    file, data = read_file(path)
     where = shown(file.name)
     session = Record.of(parse_json(data, where), where)
     model = model or model_of(file.name)
@@ -94,26 +94,26 @@ def _status(sample: Record) -> Record:
 
 def _sample(sample: Record, model: str) -> ResultProgram:
     status = _status(sample)
-    told = status.text("result")
-    outcome = "run_time_error" if told.startswith("failed@error") else _OUTCOMES.get(told)
+    result = status.text("result")
+    outcome = "run_time_error" if result.startswith("failed@error") else _OUTCOMES.get(result)
     if outcome is None:
         status.refuse("result", f"one of {', '.join(_OUTCOMES)}")
-    measured = told in _MEASURED and status.number("runtime") > 0
+    measured = result in _MEASURED and status.number("runtime") > 0
     timed = (Repetition(status.seconds_ns("runtime")),) if measured else ()
     return ResultProgram(
-        name=f"{word(model)}-{status.whole('index')}",
+        name=f"{identifier_part(model)}-{status.integer('index')}",
         model=model,
         label="",
         source=sample.text("solution"),
         language="python3",
         reference=False,
-        runs=(Run("all", outcome, "" if told == "passed" else told, timed),),
+        runs=(Run("all", outcome, "" if result == "passed" else result, timed),),
     )
 
 
-def _reference(place: int, of: int, wall_ns: int) -> ResultProgram:
+def _reference(number: int, of: int, wall_ns: int) -> ResultProgram:
     return ResultProgram(
-        name=f"reference-{place:03d}-of-{of:03d}",
+        name=f"reference-{number:03d}-of-{of:03d}",
         model=HUMAN,
         label=ACCEPTED,
         source=None,
@@ -143,29 +143,29 @@ class _Scores:
         runtime, references = status.number("runtime"), sample.numbers("runtimes")
         self.passed.append(passed)
         try:
-            found = {version: mercury_beyond(runtime, references, version, passed=passed) for version in self.ours}
+            scores = {version: mercury_beyond(runtime, references, version, passed=passed) for version in self.ours}
         except ReplayError:  # the references have no spread
             self.open[slug] += 1
             self.stored += [sample.number("beyond_p")] if sample.has("beyond_p") else []
             return
         self.stored.append(sample.number("beyond_p"))
         self.scored.append(self.stored[-1])
-        for version, value in found.items():
+        for version, value in scores.items():
             self.ours[version].append(value)
 
     def unknown(self) -> list[str]:
         """What is not known of each problem whose references have no spread, in words."""
-        words = "the score of {} samples of {}: its references have no spread"
-        return [words.format(count, shown(slug)) for slug, count in self.open.items()]
+        template = "the score of {} samples of {}: its references have no spread"
+        return [template.format(count, shown(slug)) for slug, count in self.open.items()]
 
     def figures(self) -> dict[str, float | str | None]:
         """Percentages over all samples that have a figure, how many have none, and which formula gives the stored."""
         exact = [version for version, values in self.ours.items() if values == self.scored]
         mean = {name: _percent(values) for name, values in self.ours.items()}
-        told: dict[str, float | str | None] = {"samples": len(self.passed), "pass, %": _percent(self.passed)}
+        figures: dict[str, float | str | None] = {"samples": len(self.passed), "pass, %": _percent(self.passed)}
         if self.open:
-            told["scores not known"] = f"{self.open.total()}, the first of {shown(next(iter(self.open)))}"
-        return told | {
+            figures["scores not known"] = f"{self.open.total()}, the first of {shown(next(iter(self.open)))}"
+        return figures | {
             "Beyond as stored, %": _percent(self.stored),
             "formula of the stored": None if not self.scored else exact[0] if exact else "none",
             "Beyond A, %": mean["A"],

@@ -114,14 +114,14 @@ class Results:
 
     def slug(self, problem: ResultProblem) -> str:
         """The tool's id as a word."""
-        return word(problem.original, 100)
+        return identifier_part(problem.original, 100)
 
     def problem_id(self, problem: ResultProblem) -> str:
         """The slug, a dot, and the first 12 hex digits of the digest."""
         return f"{self.slug(problem)}.{self.problem_digest(problem)[:12]}"
 
 
-def word(text: str, longest: int = 40) -> str:
+def identifier_part(text: str, longest: int = 40) -> str:
     """A text as part of an id: letters, digits, dots, dashes and underscores; `x` when none is left."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:longest].rstrip("-._") or "x"
 

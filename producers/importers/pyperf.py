@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lapledger.ledger.codec.canonical import sha256_words
 from lapledger.ledger.errors import UserError
-from lapledger.producers.importers.files import parse_json, read_whole, shown
+from lapledger.producers.importers.files import parse_json, read_file, shown
 from lapledger.producers.importers.model import (
     ACCEPTED,
     HUMAN,
@@ -29,12 +29,12 @@ UNKNOWN = (
 )
 _HOST = ("hostname", "platform", "cpu_model_name")
 _MEMORY = ("command_max_rss", "mem_max_rss")
-_SAID_BYTES = 64 * 1024
+_MAX_METADATA_BYTES = 64 * 1024
 
 
 def read(path: Path, model: str | None = None) -> Results:
     """The benchmarks in a file; `model` is what its campaign is called by, else the host. UserError otherwise."""
-    file, data = read_whole(path)
+    file, data = read_file(path)
     where = shown(file.name)
     suite = Record.of(parse_json(data, where), where)
     shared = suite.record("metadata") if suite.has("metadata") else Record({}, where)
@@ -55,23 +55,25 @@ def read(path: Path, model: str | None = None) -> Results:
         problems=tuple(problems.values()),
         left_out=tuple(left_out),
         unknown=UNKNOWN,
-        source_metadata=_said(shared),
+        source_metadata=_source_metadata(shared),
         figures={
             "benchmarks": len(problems),
             "repetitions": sum(
-                not one.warmup for problem in problems.values() for one in problem.programs[0].runs[0].repetitions
+                not repetition.warmup
+                for problem in problems.values()
+                for repetition in problem.programs[0].runs[0].repetitions
             ),
         },
     )
 
 
 def _benchmarks(suite: Record, shared: Record) -> tuple[dict[str, ResultProblem], list[str]]:
-    """The benchmarks in seconds by name, and one line for each other one; UserError for a name told twice."""
+    """The benchmarks in seconds by name, and one line for each in another unit; UserError for a name twice."""
     problems: dict[str, ResultProblem] = {}
     left_out: list[str] = []
     for benchmark in suite.records("benchmarks", "benchmark"):
-        own = benchmark.record("metadata") if benchmark.has("metadata") else Record({}, benchmark.where)
-        both = Record({**shared.value, **own.value}, benchmark.where)
+        overrides = benchmark.record("metadata") if benchmark.has("metadata") else Record({}, benchmark.where)
+        both = Record({**shared.value, **overrides.value}, benchmark.where)
         name, unit = both.text("name"), both.text("unit") if both.has("unit") else "second"
         problem = _problem(benchmark, name, both) if unit == "second" else None
         if problem is None:
@@ -81,22 +83,22 @@ def _benchmarks(suite: Record, shared: Record) -> tuple[dict[str, ResultProblem]
     return problems, left_out
 
 
-def _said(shared: Record) -> dict[str, object]:
-    """The file's own words on machine, settings and dates, unless they are too many."""
-    return dict(shared.value) if len(json.dumps(shared.value)) <= _SAID_BYTES else {}
+def _source_metadata(shared: Record) -> dict[str, object]:
+    """What the file states of machine, settings and dates; empty where that is too long."""
+    return dict(shared.value) if len(json.dumps(shared.value)) <= _MAX_METADATA_BYTES else {}
 
 
 def _problem(benchmark: Record, name: str, metadata: Record) -> ResultProblem:
     repetitions: list[Repetition] = []
     ended = ""
     for run in benchmark.records("runs", "run"):
-        own = run.record("metadata") if run.has("metadata") else metadata
-        memory = next((own.whole(key) for key in _MEMORY if own.has(key)), None)
-        ended = own.text("date") if own.has("date") else ended
+        details = run.record("metadata") if run.has("metadata") else metadata
+        memory = next((details.integer(key) for key in _MEMORY if details.has(key)), None)
+        ended = details.text("date") if details.has("date") else ended
         warmups, values = _warmups(run), run.all_seconds_ns("values") if run.has("values") else []
         repetitions += [Repetition(ns, warmup=True, peak_memory_bytes=memory) for ns in warmups]
         repetitions += [Repetition(ns, peak_memory_bytes=memory) for ns in values]
-    if all(one.warmup for one in repetitions):
+    if all(repetition.warmup for repetition in repetitions):
         raise UserError(f"{benchmark.where}: the benchmark {shown(name)} has no value; leave it out of the file")
     program = ResultProgram(
         name="benchmark",
@@ -107,8 +109,8 @@ def _problem(benchmark: Record, name: str, metadata: Record) -> ResultProblem:
         reference=True,
         runs=(Run("all", ACCEPTED, "", tuple(repetitions), line(ended)),),
     )
-    told = metadata.text("description") if metadata.has("description") else ""
-    return ResultProblem(original=name, name=line(told), programs=(program,))
+    description = metadata.text("description") if metadata.has("description") else ""
+    return ResultProblem(original=name, name=line(description), programs=(program,))
 
 
 def _warmups(run: Record) -> list[int]:

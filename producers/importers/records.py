@@ -33,8 +33,8 @@ class Record:
 
     def refuse(self, key: str, expected: str) -> NoReturn:
         """Raises the complaint that a value is not what the format says."""
-        found = "is missing" if key not in self.value else f"is {shown(self.value[key])}"
-        raise UserError(f"{self.where}: {key!r} {found}, expected {expected}; is this the right tool's file?")
+        state = "is missing" if key not in self.value else f"is {shown(self.value[key])}"
+        raise UserError(f"{self.where}: {key!r} {state}, expected {expected}; is this the right tool's file?")
 
     def has(self, key: str) -> bool:
         """Whether there is a value, null not counted."""
@@ -75,7 +75,7 @@ class Record:
             self.refuse(key, "a finite number")
         return float(value)
 
-    def whole(self, key: str) -> int:
+    def integer(self, key: str) -> int:
         """A whole number from 0 below 2**60."""
         value = self.value.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LONGEST_NS:
@@ -126,10 +126,10 @@ class Record:
             self.refuse(key, "an object of names and values")
         return Record(self.value[key], f"{self.where}, {key!r}")
 
-    def records(self, key: str, each: str) -> list["Record"]:
+    def records(self, key: str, noun: str) -> list["Record"]:
         """A list of objects; `each` is what one of them is called in a message."""
         items = self.items(key)
-        return [Record.of(value, f"{self.where}, {each} {place}") for place, value in enumerate(items, 1)]
+        return [Record.of(value, f"{self.where}, {noun} {number}") for number, value in enumerate(items, 1)]
 
 
 def _finite(value: float) -> bool:

@@ -26,8 +26,8 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where runs belong."""
+class RunContext:
+    """The campaign, problem and host of some runs."""
 
     campaign: str
     problem: str
@@ -35,29 +35,29 @@ class Place:
 
 
 def executions(
-    place: Place, programs: Mapping[str, ResultProgram], known: Known
+    context: RunContext, programs: Mapping[str, ResultProgram], known: Known
 ) -> tuple[list[TimingMeasuredV2], list[ExecutionFinishedV2]]:
     """The timings of all runs that are not held, and what finishes each run."""
     timings: list[TimingMeasuredV2] = []
     ends: list[tuple[_Ids, Run]] = []
     bounds = [0]
     for key, run in ((key, run) for key, program in programs.items() for run in program.runs):
-        test = f"{place.problem}/{run.test}"
-        work = work_id(place.campaign, key, test, 0)
+        test = f"{context.problem}/{run.test}"
+        work = work_id(context.campaign, key, test, 0)
         if work not in known.works:
-            ids = _Ids(work, next(one for one in _attempts(work) if one not in known.attempts), key, test)
-            timings += [_timing(place, ids, number, one) for number, one in enumerate(run.repetitions)]
+            ids = _Ids(work, next(attempt for attempt in _attempts(work) if attempt not in known.attempts), key, test)
+            timings += [_timing(context, ids, number, repetition) for number, repetition in enumerate(run.repetitions)]
             ends.append((ids, run))
             bounds.append(len(timings))
     digests = _digests(timings, bounds)
-    return timings, [_finished(place, *end, digest) for end, digest in zip(ends, digests, strict=True)]
+    return timings, [_finished(context, *end, digest) for end, digest in zip(ends, digests, strict=True)]
 
 
 def _digests(timings: Sequence[TimingMeasuredV2], bounds: Sequence[int]) -> list[str]:
     """`rows_digest` of the timings between each two bounds, made in one go."""
     edges = sorted(set(bounds))  # slices without a row have no canonical form
-    told = canonical(to_batch(timings).columns, edges) if timings else iter(())
-    return [sha256(next(told)).hexdigest() if start < end else NO_TIMINGS for start, end in pairwise(bounds)]
+    encoded = canonical(to_batch(timings).columns, edges) if timings else iter(())
+    return [sha256(next(encoded)).hexdigest() if start < end else NO_TIMINGS for start, end in pairwise(bounds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ class _Ids:
     test: str
 
 
-def _finished(place: Place, ids: _Ids, run: Run, digest: str) -> ExecutionFinishedV2:
+def _finished(context: RunContext, ids: _Ids, run: Run, digest: str) -> ExecutionFinishedV2:
     return ExecutionFinishedV2(
         work_id=ids.work,
         attempt_id=ids.attempt,
-        campaign_id=place.campaign,
-        problem_id=place.problem,
+        campaign_id=context.campaign,
+        problem_id=context.problem,
         program_id=ids.program,
         test_id=ids.test,
         block=0,
@@ -103,21 +103,21 @@ def _attempts(work: str) -> Iterator[str]:
         number += 1
 
 
-def _timing(place: Place, ids: _Ids, number: int, one: Repetition) -> TimingMeasuredV2:
+def _timing(context: RunContext, ids: _Ids, number: int, repetition: Repetition) -> TimingMeasuredV2:
     return TimingMeasuredV2(
         work_id=ids.work,
         attempt_id=ids.attempt,
-        campaign_id=place.campaign,
-        problem_id=place.problem,
+        campaign_id=context.campaign,
+        problem_id=context.problem,
         program_id=ids.program,
         test_id=ids.test,
         block=0,
         repetition=number,
-        warmup=one.warmup,
-        wall_ns=one.wall_ns,
+        warmup=repetition.warmup,
+        wall_ns=repetition.wall_ns,
         user_ns=None,
         system_ns=None,
-        peak_memory_bytes=one.peak_memory_bytes,
+        peak_memory_bytes=repetition.peak_memory_bytes,
         voluntary_switches=None,
         forced_switches=None,
         judged_limit_ns=None,
@@ -131,6 +131,6 @@ def _timing(place: Place, ids: _Ids, number: int, one: Repetition) -> TimingMeas
         startup_ns=None,
         interpreter="",
         isolation="",
-        host=place.host,
-        instructions=one.instructions,
+        host=context.host,
+        instructions=repetition.instructions,
     )

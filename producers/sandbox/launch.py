@@ -28,7 +28,7 @@ PARTING_S = 1.0
 class Command:
     """A sandbox's command line, the descriptors that it takes over, and the folder that it starts in."""
 
-    words: Sequence[str]
+    arguments: Sequence[str]
     descriptors: tuple[int, ...]
     folder: Path = Path("/")
 
@@ -107,37 +107,37 @@ def _room(descriptor: int) -> int:
 
 def _supervise(command: Callable[[int], Command], out: int, err: int, limits: Limits) -> bytes:
     """The report's bytes; empty where there is none, with the reason at the end of standard error."""
-    told, tell = os.pipe()
+    report_out, report_in = os.pipe()
     process = None
     try:
         try:
-            process = _start(command(tell), tell, out, err)
+            process = _start(command(report_in), report_in, out, err)
         finally:
-            os.close(tell)
+            os.close(report_in)
         if _ends(process, limits):
-            return os.read(told, REPORT_BYTES)
+            return os.read(report_out, REPORT_BYTES)
         os.write(err, b"the sandbox outlived its limit")
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise Fault(f"cannot start a sandbox: {error.strerror}") from error
         os.write(err, f"cannot start: {error}".encode())
     finally:
-        os.close(told)  # a shim that is still there kills its program and ends
+        os.close(report_out)  # a shim that is still there kills its program and ends
         if process is not None:
             _stop(process)
     return b""
 
 
-def _start(command: Command, tell: int, out: int, err: int) -> "subprocess.Popen[bytes]":
+def _start(command: Command, report_in: int, out: int, err: int) -> "subprocess.Popen[bytes]":
     """A process in a session of its own, so that it has no terminal and one signal reaches the whole group."""
     return subprocess.Popen(  # noqa: S603  a list, never a shell
-        command.words,
+        command.arguments,
         stdin=subprocess.DEVNULL,
         stdout=out,
         stderr=err,
         cwd=command.folder,
         env=ENVIRONMENT,
-        pass_fds=(tell, *command.descriptors),
+        pass_fds=(report_in, *command.descriptors),
         start_new_session=True,
     )
 

@@ -36,8 +36,8 @@ def parse_report(line: bytes) -> dict[str, Any]:
         report = json.loads(line)
     except ValueError:
         return {"fault": "the sandbox ended without a report"}
-    whole = isinstance(report, dict) and ("fault" in report or report.keys() >= _FIGURES)
-    return report if whole else {"fault": "the sandbox's report is not whole"}
+    complete = isinstance(report, dict) and ("fault" in report or report.keys() >= _FIGURES)
+    return report if complete else {"fault": "the sandbox's report is incomplete"}
 
 
 def execution(report: dict[str, Any], written: Written, limits: Limits, *, machine_out_of_memory: bool) -> Execution:

@@ -31,22 +31,22 @@ class AnswerFlags:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The flags named in a line such as "case_sensitive float_tolerance 1e-6". Raises UserError for others."""
-        flags, words = cls(), iter(text.split())
-        for word in words:
-            match word:
+        flags, tokens = cls(), iter(text.split())
+        for token in tokens:
+            match token:
                 case "case_sensitive":
                     flags = replace(flags, case_sensitive=True)
                 case "space_change_sensitive":
                     flags = replace(flags, space_change_sensitive=True)
                 case "float_tolerance":
-                    bound = _tolerance(word, next(words, ""))
+                    bound = _tolerance(token, next(tokens, ""))
                     flags = replace(flags, absolute_tolerance=bound, relative_tolerance=bound)
                 case "float_absolute_tolerance":
-                    flags = replace(flags, absolute_tolerance=_tolerance(word, next(words, "")))
+                    flags = replace(flags, absolute_tolerance=_tolerance(token, next(tokens, "")))
                 case "float_relative_tolerance":
-                    flags = replace(flags, relative_tolerance=_tolerance(word, next(words, "")))
+                    flags = replace(flags, relative_tolerance=_tolerance(token, next(tokens, "")))
                 case _:
-                    raise UserError(f"{word[:60]!r} is no answer flag: use {', '.join(_NAMES)}")
+                    raise UserError(f"{token[:60]!r} is no answer flag: use {', '.join(_NAMES)}")
         return flags
 
 
@@ -78,13 +78,13 @@ def check(output: bytes, answer: bytes, flags: AnswerFlags) -> Judgement:
     pieces = _pieces if flags.space_change_sensitive else _tokens
     noun = "piece" if flags.space_change_sensitive else "token"
     wanted, got = pieces(answer), pieces(output)
-    for place, (want, have) in enumerate(zip_longest(wanted, got), start=1):
+    for position, (want, have) in enumerate(zip_longest(wanted, got), start=1):
         if want is None or have is None:
-            more = place + sum(1 for _ in (wanted if have is None else got))
-            expected, found = (more, place - 1) if have is None else (place - 1, more)
-            return _rejected(f"expected {expected} {noun}s, got {found}")
+            more = position + sum(1 for _ in (wanted if have is None else got))
+            expected, actual = (more, position - 1) if have is None else (position - 1, more)
+            return _rejected(f"expected {expected} {noun}s, got {actual}")
         if want != have and not _same(want, have, flags):
-            return _rejected(f"{noun} {place}: expected {_shown(want)}, got {_shown(have)}")
+            return _rejected(f"{noun} {position}: expected {_shown(want)}, got {_shown(have)}")
     return Judgement(accepted=True)
 
 
@@ -110,7 +110,7 @@ def _tokens(text: bytes) -> Iterator[bytes]:
 
 def _pieces(text: bytes) -> Iterator[bytes]:
     """The words and each single character of white space between them, in order."""
-    return (found.group() for found in _PIECE.finditer(text))
+    return (piece.group() for piece in _PIECE.finditer(text))
 
 
 def _same(want: bytes, have: bytes, flags: AnswerFlags) -> bool:

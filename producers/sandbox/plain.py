@@ -31,7 +31,7 @@ class PlainSandbox:
         uid = None if self.first_uid is None else self.first_uid + slot
         if uid is not None and tasks_of(uid):  # the shim kills all that the user runs
             raise Fault(f"the user {uid} of slot {slot} runs other programs: end them, or give another first_uid")
-        box = Path(tempfile.mkdtemp(prefix="lap-box-", dir=_place(self.first_uid)))
+        box = Path(tempfile.mkdtemp(prefix="lap-box-", dir=_scratch_folder(self.first_uid)))
         try:
             _furnish(box, read_source(source), uid)
 
@@ -46,12 +46,12 @@ class PlainSandbox:
             _clear(box)
 
 
-def _place(uid: int | None) -> str:
+def _scratch_folder(uid: int | None) -> str:
     """The folder for a run's own folder: the temporary one, or where that is closed to `uid` one that is open."""
     usual = tempfile.gettempdir()
     for folder in (usual, "/tmp", "/var/tmp"):  # noqa: S108  (the run's own folder in it has a fresh name)
-        place = Path(folder)
-        if uid is None or (place.is_dir() and all(path.stat().st_mode & 0o001 for path in (place, *place.parents))):
+        path = Path(folder)
+        if uid is None or (path.is_dir() and all(part.stat().st_mode & 0o001 for part in (path, *path.parents))):
             return folder
     return usual
 

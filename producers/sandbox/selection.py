@@ -1,6 +1,6 @@
 """Opens the strongest sandbox that works on this machine, by trying each once, and measures what a start costs.
 
-The only place that asks about the machine: whether namespaces work, which bubblewrap, which interpreter.
+The only module that asks about the machine: whether namespaces work, which bubblewrap, which interpreter.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from lapledger.producers.sandbox.users import claim_users
 
 _PROBE = b"print(sum(map(int, input().split())))"
 _LIMITS = Limits(wall_ns=10 * SECOND_NS, output_bytes=MIB)
-_ASK = (
+_DESCRIBE = (
     "import json, platform, site, sys; "
     "print(json.dumps([platform.python_version(), sys.base_prefix, site.getsitepackages()]))"
 )
@@ -98,8 +98,8 @@ def identify_interpreter(path: Path) -> Interpreter:
     """The interpreter at `path`, with symbolic links resolved. Raises UserError when it does not run."""
     try:
         real = path.resolve(strict=True)
-        told = subprocess.run([real, "-I", "-c", _ASK], capture_output=True, check=True, timeout=30)  # noqa: S603
-        version, prefix, packages = json.loads(told.stdout)
+        done = subprocess.run([real, "-I", "-c", _DESCRIBE], capture_output=True, check=True, timeout=30)  # noqa: S603
+        version, prefix, packages = json.loads(done.stdout)
         digest = hashlib.sha256(real.read_bytes()).hexdigest()
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise UserError(f"{path} does not run as a Python interpreter: {error}") from error

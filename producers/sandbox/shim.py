@@ -50,19 +50,19 @@ def _measure(stdin: str, options: dict[str, int], command: list[str]) -> str:
     The run ends when nothing of it is left: an answer that a forgotten child prints late is late.
     """
     source = os.open(stdin, os.O_RDONLY)
-    told, tell = os.pipe()
+    error_out, error_in = os.pipe()
     begin = time.monotonic_ns()
     pid = os.fork()
     if pid == 0:
-        _become(source, options, command, tell)
+        _become(source, options, command, error_in)
     ended = _ends_by(begin + options["wall_ns"], pid, options["report"])
     if not ended:
         os.kill(pid, _signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
     usages = [usage, *_sweep(options["uid"])]
     wall_ns = time.monotonic_ns() - begin
-    os.close(tell)
-    trouble = os.read(told, 500)
+    os.close(error_in)
+    trouble = os.read(error_out, 500)
     if trouble:
         return _fault(trouble.decode(errors="replace"))
     signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -81,12 +81,12 @@ def _ends_by(deadline: int, pid: int, report: int) -> bool:
     handle = os.pidfd_open(pid)
     waiter = select.poll()
     waiter.register(handle, select.POLLIN)
-    waiter.register(report, 0)  # an error is always told: a worker that died leaves no program running
+    waiter.register(report, 0)  # an error is always reported: a worker that died leaves no program running
     left = max(deadline - time.monotonic_ns(), 0)
     return any(ready == handle for ready, _ in waiter.poll(-(-left // 1_000_000)))
 
 
-def _become(source: int, options: dict[str, int], command: list[str], tell: int) -> None:
+def _become(source: int, options: dict[str, int], command: list[str], error_in: int) -> None:
     """Turns the forked child into the program; what prevents that goes into the pipe, which a program never sees."""
     try:
         os.setsid()  # a signal to its own process group then reaches neither the shim nor bubblewrap
@@ -107,7 +107,7 @@ def _become(source: int, options: dict[str, int], command: list[str], tell: int)
             os.setresuid(options["uid"], options["uid"], options["uid"])
         os.execv(command[0], command)  # noqa: S606  a list, never a shell
     except BaseException as error:  # noqa: BLE001  a forked child must never return into the shim
-        os.write(tell, f"the program could not be started: {type(error).__name__}: {error}".encode()[:500])
+        os.write(error_in, f"the program could not be started: {type(error).__name__}: {error}".encode()[:500])
     finally:
         os._exit(NEVER_STARTED)
 
@@ -167,12 +167,12 @@ def _descendants() -> set[int]:
                 parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
         except OSError:
             continue  # it ended meanwhile
-    found: set[int] = set()
+    descendants: set[int] = set()
     more = {os.getpid()}
     while more:
-        more = {pid for pid, parent in parents.items() if parent in more} - found
-        found |= more
-    return found
+        more = {pid for pid, parent in parents.items() if parent in more} - descendants
+        descendants |= more
+    return descendants
 
 
 def _tasks(first: int, reaped: int) -> int:

@@ -78,7 +78,7 @@ def _instructions(
     for number in numbers.values():
         yield (_EQUAL, 0, 1, number)
         yield refuse
-    yield (_EQUAL, 0, 1, _CLONE3)  # its flags lie in memory; told that it is missing, libc takes clone
+    yield (_EQUAL, 0, 1, _CLONE3)  # its flags lie in memory; where it is reported missing, libc takes clone
     yield (_RETURN, 0, 0, _REFUSE | errno.ENOSYS)
     clone, action, limit = partly
     yield (_EQUAL, 0, 4, clone)

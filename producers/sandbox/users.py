@@ -29,7 +29,7 @@ def claim_users() -> int:
             _CLAIMS.mkdir(mode=0o700, exist_ok=True)
             claim = os.open(_CLAIMS / str(first), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError:
-            return first  # without a place for locks workers cannot know of each other: all use the first range
+            return first  # without a folder for locks workers cannot know of each other: all use the first range
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

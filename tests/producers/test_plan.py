@@ -92,10 +92,10 @@ def test_every_pair_once_in_an_order_that_the_seed_alone_decides(
 
 def test_the_campaign_is_called_after_its_plan() -> None:
     """The same plan gets the same name; any setting, or one program more, gives another."""
-    named = {make_plan(PROGRAMS, TESTS, replace(SETTINGS, **change)).opened.campaign_id for change in CHANGES}
-    named.add(make_plan(PROGRAMS[:3], TESTS, SETTINGS).opened.campaign_id)
+    named = {make_plan(PROGRAMS, TESTS, replace(SETTINGS, **change)).opening.campaign_id for change in CHANGES}
+    named.add(make_plan(PROGRAMS[:3], TESTS, SETTINGS).opening.campaign_id)
     assert len(named) == len(CHANGES) + 1
-    assert make_plan(PROGRAMS, TESTS, SETTINGS).opened.campaign_id in named
+    assert make_plan(PROGRAMS, TESTS, SETTINGS).opening.campaign_id in named
     assert all(name.startswith("c-") and len(name) == 14 for name in named)
 
 
@@ -105,9 +105,9 @@ CHANGES: list[dict[str, int]] = [{}, {"seed": 1}, {"hard_limit_ns": 1}, {"repeti
 def test_the_opening_names_members_pool_and_works() -> None:
     """References are the human programs labelled accepted; a work's id hashes campaign, program, test and block."""
     plan = make_plan(PROGRAMS, TESTS, SETTINGS, name="main")
-    assert plan.opened.references == ("a/one", "b/four")
-    assert plan.opened.programs == ("a/one", "a/two", "b/four", "b/three")
-    assert (plan.opened.problems, plan.opened.works) == (("a", "b"), 6)
+    assert plan.opening.references == ("a/one", "b/four")
+    assert plan.opening.programs == ("a/one", "a/two", "b/four", "b/three")
+    assert (plan.opening.problems, plan.opening.works) == (("a", "b"), 6)
     assert all(r.work_id == work_id("main", r.program_id, r.test_id, 0) for r in plan.requests)
 
 
@@ -158,8 +158,8 @@ def test_a_source_is_run_once_and_every_rollout_of_it_is_a_member() -> None:
     plan = make_plan([*rollouts, *PROGRAMS], TESTS, SETTINGS, name="c", once=True)
     run = {("a/1", "a/1"), ("a/1", "a/2"), ("a/3", "a/1"), ("a/3", "a/2"), ("b/5", "b/1")}
     assert set(pairs(plan.requests)) == WORKS | run
-    assert set(plan.opened.programs) == {p.program_id for p in (*rollouts, *PROGRAMS)}
-    assert (plan.opened.works, plan.opened.references) == (len(WORKS | run), ("a/one", "b/four"))
+    assert set(plan.opening.programs) == {p.program_id for p in (*rollouts, *PROGRAMS)}
+    assert (plan.opening.works, plan.opening.references) == (len(WORKS | run), ("a/one", "b/four"))
     told = [(s.campaign_id, s.problem_id, s.program_id, s.executed_program_id, s.source_blob) for s in plan.shared]
     assert told == [("c", "a", "a/2", "a/1", "s"), ("c", "a", "a/4", "a/1", "s")]
 
@@ -168,7 +168,7 @@ def test_who_shares_is_part_of_the_plan() -> None:
     """With and without a twin are two campaigns; without `once` a twin is run, and without twins `once` is nothing."""
     one, twins = [rollout("1", "s")], [rollout("1", "s"), rollout("2", "s")]
     assert make_plan(one, TESTS, SETTINGS) == make_plan(one, TESTS, SETTINGS, once=True)
-    names = {make_plan(some, TESTS, SETTINGS, once=True).opened.campaign_id for some in (one, twins)}
+    names = {make_plan(some, TESTS, SETTINGS, once=True).opening.campaign_id for some in (one, twins)}
     assert len(names) == 2
     assert len(make_plan(twins, TESTS, SETTINGS).requests) == 4
     assert make_plan(twins, TESTS, SETTINGS).shared == ()

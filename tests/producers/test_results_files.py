@@ -15,7 +15,7 @@ from lapledger.ledger.frames.frame import Link, make_frame
 from lapledger.ledger.store.values import check_values
 from lapledger.producers.importers import evalperf, files, livecodebench, mercury, pyperf
 from lapledger.producers.importers.events import Provenance, closing_events, problem_events
-from lapledger.producers.importers.model import line, model_of, word
+from lapledger.producers.importers.model import identifier_part, line, model_of
 from lapledger.producers.importers.records import Record
 from lapledger.producers.importers.runs import Known
 from tests.producers.results_files import (
@@ -119,9 +119,9 @@ def test_a_value_of_a_wrong_kind_never_brings_a_reader_down(
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     """A folder, a name that leads nowhere, a pipe that would never end."""
     with pytest.raises(UserError, match="is no file"):
-        files.read_whole(tmp_path)
+        files.read_file(tmp_path)
     with pytest.raises(UserError, match="cannot read"):
-        files.read_whole(tmp_path / "absent.json")
+        files.read_file(tmp_path / "absent.json")
     with pytest.raises(UserError, match="is no file"):
         files.digest_of(Path("/dev/zero"))
 
@@ -131,7 +131,7 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = write(tmp_path / "long.json", ["x" * 3000])
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 2000)
     with pytest.raises(UserError, match=r"'long\.json': 3004 bytes, above the limit"):
-        files.read_whole(path)
+        files.read_file(path)
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 2000)
     with pytest.raises(UserError, match=r"'long\.json', line 1: longer than"):
         list(files.lines_of(path))
@@ -143,7 +143,7 @@ def test_a_record_says_what_is_wrong_with_a_value() -> None:
     with pytest.raises(UserError, match=r"^FILE, sample 3: 'a' is 'x{60}\.\.\.', expected a finite number; is this"):
         record.number("a")
     with pytest.raises(UserError, match="'b' is 'true', expected a whole number from 0"):
-        record.whole("b")
+        record.integer("b")
     with pytest.raises(UserError, match="'d' is missing, expected a text"):
         record.text("d")
     with pytest.raises(UserError, match=r"'c' is '1\.5', expected a list"):
@@ -163,9 +163,9 @@ def test_seconds_become_whole_nanoseconds(seconds: float, ns: int) -> None:
 
 def test_words_of_a_file_become_parts_of_ids() -> None:
     """Only letters, digits, dots, dashes and underscores are left, and something always is."""
-    assert word("HumanEval/17") == "HumanEval-17"
-    assert word("..//..") == "x"
-    assert word("a" * 99) == "a" * 40
+    assert identifier_part("HumanEval/17") == "HumanEval-17"
+    assert identifier_part("..//..") == "x"
+    assert identifier_part("a" * 99) == "a" * 40
     assert model_of("gpt-4-1106-preview_eval.json") == "gpt-4-1106-preview"
     assert model_of("deepseek-coder-6.7b-instruct_eval_new.json") == "deepseek-coder-6.7b-instruct"
     assert model_of("q_evalperf_results.json") == "q"

@@ -16,7 +16,7 @@ from lapledger.ledger.store.objects.blobs import Blobs
 from lapledger.ledger.streams.local import LocalStream
 from lapledger.ledger.streams.producer import Producer, partition_of
 from lapledger.producers.campaigns.attempts import WorkerFacts
-from lapledger.producers.campaigns.worker import MAX_FAULTS_PER_WORK, Bench, Material, Worker
+from lapledger.producers.campaigns.worker import MAX_FAULTS_PER_WORK, Material, Worker, WorkerContext
 from lapledger.producers.sandbox.limits import Execution, Interpreter, Limits
 from lapledger.producers.sandbox.output_checker import AnswerFlags
 
@@ -82,14 +82,14 @@ def stream(tmp_path: Path) -> Iterator[LocalStream]:
 
 
 @pytest.fixture
-def bench(sandbox: Scripted, tmp_path: Path) -> Bench:
+def bench(sandbox: Scripted, tmp_path: Path) -> WorkerContext:
     """One slot, and the blobs of six programs."""
     for name in ("blobs", "scratch"):
         (tmp_path / name).mkdir()
     blobs = Blobs(LocalFiles(tmp_path / "blobs"))
     sources = {one.program_id: blobs.put(str(one.position).encode()) for one in REQUESTS}
     numbers = iter(range(1000))
-    return Bench(
+    return WorkerContext(
         sandbox=sandbox,
         limits=Limits(10**9),
         repetitions=1,
@@ -111,7 +111,7 @@ def bench(sandbox: Scripted, tmp_path: Path) -> Bench:
 
 
 @pytest.fixture
-def worker(bench: Bench, stream: LocalStream) -> Worker:
+def worker(bench: WorkerContext, stream: LocalStream) -> Worker:
     """A worker that has been offered nothing yet."""
     return Worker(bench, Producer(stream, "epoch", "test", "0"))
 
