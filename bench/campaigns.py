@@ -16,7 +16,7 @@ from timings import FINISHED, TIMING
 
 from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.storage.sealer import seal
-from lapledger.ledger.codec.canonical import sha256_words, work_id
+from lapledger.ledger.codec.canonical import sha256_fields, work_id
 from lapledger.ledger.codec.octets import to_strings
 from lapledger.ledger.events import CampaignOpened, ProblemAdded, ProgramAdded, TestAdded
 from lapledger.ledger.store.open_ledger import create_ledger
@@ -57,7 +57,7 @@ class Size:
 
 def make(folder: Path, size: Size) -> None:
     """A ledger in the folder with one campaign of that size, sealed."""
-    names = [f"problem-{number:05d}.{sha256_words('package', number)[:12]}" for number in range(size.problems)]
+    names = [f"problem-{number:05d}.{sha256_fields('package', number)[:12]}" for number in range(size.problems)]
     programs = {name: [_program(name, n, size) for n in range(size.programs)] for name in names}
     with closing(create_ledger(folder, "bench", "now")) as ledger, closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-1", "bench", "0")
@@ -82,7 +82,7 @@ def _problem(name: str) -> ProblemAdded:
         name=name,
         source="",
         license="",
-        package_digest=sha256_words(name),
+        package_digest=sha256_fields(name),
         validator_flags="",
         grading="",
         time_limit_ns=None,
@@ -93,7 +93,7 @@ def _problem(name: str) -> ProblemAdded:
 
 
 def _test(problem: str, number: int) -> TestAdded:
-    blob = sha256_words(problem, number)
+    blob = sha256_fields(problem, number)
     return TestAdded(
         problem_id=problem,
         test_id=f"{problem}/secret/{number:02d}-random",
@@ -114,7 +114,7 @@ def _test(problem: str, number: int) -> TestAdded:
 def _program(problem: str, number: int, size: Size) -> ProgramAdded:
     human = number < size.references
     model = "human" if human else f"model-{(number - size.references) // size.samples:02d}"
-    source = sha256_words("source", problem, number)
+    source = sha256_fields("source", problem, number)
     return ProgramAdded(
         problem_id=problem,
         program_id=f"{problem}/{model}-{number:03d}.{source[:12]}",
@@ -132,7 +132,7 @@ def _opened(names: list[str], programs: dict[str, list[ProgramAdded]], size: Siz
     members = [program.program_id for name in names for program in programs[name]]
     return CampaignOpened(
         campaign_id=CAMPAIGN,
-        plan_digest=sha256_words("plan", size.problems),
+        plan_digest=sha256_fields("plan", size.problems),
         service="bench",
         problems=tuple(names),
         programs=tuple(members),

@@ -18,7 +18,7 @@ from pathlib import Path
 from lapledger.ledger.questions.queries import DURATIONS, Questions
 from lapledger.ledger.store.open_ledger import open_ledger
 start = time.perf_counter()
-rows = len(Questions(open_ledger(Path(sys.argv[1]))).ask(DURATIONS))
+rows = len(Questions(open_ledger(Path(sys.argv[1]))).query(DURATIONS))
 print(rows, time.perf_counter() - start)
 """
 PLAIN = """
@@ -57,4 +57,4 @@ def where_the_time_goes(folder: Path) -> None:
     with closing(open_ledger(folder)) as ledger:
         for name, sql in PARTS.items():
             with closing(Questions(ledger)) as questions:
-                say(f"  {name:42} {timed(lambda: questions.ask(sql)):10.3f} s")  # noqa: B023  (called at once)
+                say(f"  {name:42} {timed(lambda: questions.query(sql)):10.3f} s")  # noqa: B023  (called at once)

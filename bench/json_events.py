@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from timings import TIMING
 
 from lapledger.consumers.storage.segment_writer import GROUP_ROWS
-from lapledger.ledger.disk import place, sync_folder, temporary
+from lapledger.ledger.disk import publish, sync_folder, temporary
 from lapledger.ledger.frames.frame import Record
 from lapledger.ledger.store.parquet_encodings import writer_options
 from lapledger.ledger.store.sql.engine import sqlite_engine
@@ -78,7 +78,7 @@ def _seal(connection: sqlite3.Connection, path: Path) -> None:
         with pq.ParquetWriter(part, SCHEMA, **options) as writer:
             for group in chain([first], groups):
                 writer.write_table(group, row_group_size=GROUP_ROWS)
-        place(part, path)
+        publish(part, path)
     sync_folder(path.parent)
     connection.execute("DELETE FROM tail")
 

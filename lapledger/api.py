@@ -95,7 +95,7 @@ class Ledger:
 
         queries = Questions(self._open().ledger, self._open().cut)  # a user's query locks its connection's settings
         try:
-            return Table(queries.ask_user(query, parameters=parameters), self.cut)
+            return Table(queries.query_user(query, parameters=parameters), self.cut)
         finally:
             queries.close()
 
@@ -108,7 +108,7 @@ class Ledger:
         from lapledger.workflows.find_program import find_program
 
         queries = self._open()
-        rows = queries.ask(
+        rows = queries.query(
             _TIMINGS,
             campaign=self._campaign(campaign),
             program=None if program is None else find_program(queries, program)["program_id"],
@@ -120,7 +120,7 @@ class Ledger:
 
         `criterion` is the name that they were assigned under, by default any. UserError where the campaign is unknown.
         """
-        rows = self._open().ask(_REWARDS, campaign=self._campaign(campaign), criterion=criterion)
+        rows = self._open().query(_REWARDS, campaign=self._campaign(campaign), criterion=criterion)
         visible = ("reward_id", "name", "model", "criterion", "value", "c", "g", "q_numerator", "q_denominator")
         return Table(rows, self.cut, visible=visible)
 

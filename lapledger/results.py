@@ -138,9 +138,9 @@ class Picture:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the picture to a file, whole or not at all; UserError where the path cannot be written."""
-        from lapledger.ledger.atomic_write import write_whole
+        from lapledger.ledger.atomic_write import write_atomically
 
-        write_whole(Path(path), self.data)
+        write_atomically(Path(path), self.data)
 
     def __repr__(self) -> str:
         """Its format and size."""

@@ -1,6 +1,6 @@
-"""What leaves a ledger for people and other tools: files that are whole or not there, values that JSON can hold.
+"""Files for people and other tools, written completely or not at all, and values that JSON can hold.
 
-Nothing here knows what is written. Files of the ledger itself are synced too: those are written in `store.files`.
+Files of the ledger itself are also synced to disk: see `ledger.disk`.
 """
 
 import math
@@ -13,10 +13,10 @@ from lapledger.ledger.errors import io_fault
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A hidden file beside the place, to be written; renamed at the end, removed after a failure.
+def atomic_write(path: Path) -> Iterator[Path]:
+    """A hidden temporary file beside `path` to write to; renamed to `path` at the end, removed after a failure.
 
-    UserError, DiskFull or Fault in one line when the place cannot be written.
+    UserError, DiskFull or Fault in one line when the path cannot be written.
     """
     part = path.with_name(f".{path.name}.part")
     try:
@@ -28,14 +28,14 @@ def whole(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file that is either whole or not there; UserError or DiskFull in one line."""
-    with whole(path) as part:
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file completely or not at all; UserError or DiskFull in one line."""
+    with atomic_write(path) as part:
         part.write_bytes(data)
 
 
 def finite(value: Any) -> Any:
-    """The value with null for numbers that JSON does not know: nan and the infinities, at any depth."""
+    """The value with NaN and infinities replaced by null at any depth, as JSON cannot represent them."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

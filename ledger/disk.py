@@ -18,7 +18,7 @@ PART = ".part"
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turns an operating system's error about `path` into a Fault of one line; DiskFull when there is no room."""
+    """Turn an operating system's error about `path` into a Fault of one line; DiskFull when there is no room."""
     try:
         yield
     except OSError as error:
@@ -26,9 +26,9 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def refuse_below_reserve(folder: Path, reserve_bytes: int, wanted_bytes: int = 0) -> None:
-    """DiskFull when fewer than `reserve_bytes` would be left on the disk of an existing folder after `wanted_bytes`.
+    """Raise DiskFull if fewer than `reserve_bytes` would be left on the disk of a folder after `wanted_bytes`.
 
-    What is kept free lets processes that are under way end in good order. No reserve, no question.
+    The reserve lets running processes shut down cleanly. A reserve of 0 disables the check.
     """
     if reserve_bytes <= 0:
         return
@@ -43,7 +43,7 @@ def refuse_below_reserve(folder: Path, reserve_bytes: int, wanted_bytes: int = 0
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder and its parents, durable in each parent."""
+    """Make a folder and its parents, durable in each parent."""
     with translated(folder):
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def temporary(folder: Path) -> Iterator[Path]:
-    """A fresh empty file in `folder`, removed at the end unless it was placed under its name."""
+    """A fresh empty file in `folder`, removed at the end unless it was published."""
     with translated(folder):
         handle, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=PART)
         os.close(handle)
@@ -74,8 +74,8 @@ def temporary(folder: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def place(part: Path, path: Path) -> None:
-    """Syncs a finished temporary file and gives it its name; `sync_folder` makes the name durable."""
+def publish(part: Path, path: Path) -> None:
+    """Sync a finished temporary file and rename it to `path`, read-only; `sync_folder` makes the name durable."""
     with translated(path):
         handle = os.open(part, os.O_RDONLY)
         try:
@@ -112,7 +112,7 @@ class LocalFiles:
                 make_folder(path.parent)
             if isinstance(content, Path):
                 if not _is_file_of(path, content.stat().st_size):
-                    place(content, path)
+                    publish(content, path)
             elif not _is_file_of(path, len(content)):
                 self._write(path, content)
 
@@ -121,7 +121,7 @@ class LocalFiles:
         with temporary(path.parent) as part:
             with translated(path):
                 part.write_bytes(content)
-            place(part, path)
+            publish(part, path)
 
     def settle(self, names: Iterable[str]) -> None:
         """Returns when these names are durable; each folder is synced once."""
@@ -137,17 +137,17 @@ class LocalFiles:
             yield path
 
     def local(self, name: str) -> Path | None:
-        """Where the object lies, stored or not."""
+        """The path of the object, stored or not."""
         return self._folder / name
 
 
 def _is_file_of(path: Path, size: int) -> bool:
-    """True when a file of this size lies there; it is then as young as a new one, so that no collector takes it."""
+    """True when the path holds a file of this size; its time is then refreshed, so that no collector takes it."""
     try:
-        found = path.stat().st_size == size
-        if found:
+        same_size = path.stat().st_size == size
+        if same_size:
             with suppress(PermissionError):  # another user's file
                 os.utime(path)
     except FileNotFoundError:
         return False
-    return found
+    return same_size

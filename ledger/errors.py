@@ -19,12 +19,12 @@ class UserError(LapError, ValueError):
     exit_code = 2
 
 
-class Fault(LapError):  # noqa: N818  (the field says "infrastructure fault")
+class Fault(LapError):  # noqa: N818  (the field's term is "infrastructure fault")
     """Our fault or the machine's: a lost server, a broken file of ours; exit code 1."""
 
 
-class Unavailable(LapError):  # noqa: N818  (as the word stands in messages)
-    """A server that does not answer now; the same call may succeed later. No `Fault`: it says nothing of any data."""
+class Unavailable(LapError):  # noqa: N818  (as messages use it)
+    """A server that does not answer now; the same call may succeed later. Not a `Fault`: the data may be fine."""
 
 
 class SpoolFull(Fault):
@@ -40,7 +40,7 @@ class DiskFull(Fault):
 FULL = "the disk is full; free some space and run it again, nothing was half-written"
 
 
-_WRONG_PLACE = (
+_PATH_ERRORS = (
     errno.EACCES,
     errno.EPERM,
     errno.EROFS,
@@ -54,20 +54,20 @@ _WRONG_PLACE = (
 
 
 def io_fault(error: OSError, what: str) -> LapError:
-    """What tells of a failed read or write, in one line; `what` says what was being done and where.
+    """The one-line error for a failed read or write; `what` names the operation and the path.
 
-    A place that does not exist or must not be written is the user's mistake, a full disk too; the rest are faults.
+    A missing or unwritable path is the user's mistake, as is a full disk; everything else is a fault.
     """
     reason = error.strerror or type(error).__name__
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{what}: {FULL}")
-    if error.errno in _WRONG_PLACE or isinstance(error, FileExistsError):
-        return UserError(f"{what}: {reason}; choose another place or fix this one, and run it again")
+    if error.errno in _PATH_ERRORS or isinstance(error, FileExistsError):
+        return UserError(f"{what}: {reason}; choose another path or fix this one, and run it again")
     return Fault(f"{what}: {reason}; check the disk, and run it again")
 
 
 def sql_fault(error: BaseException | None, what: str) -> Fault:
-    """The fault that tells of a failed database, in one line; `what` names the database."""
+    """The one-line fault for a failed database; `what` names the database."""
     reason = " ".join(str(error).split())
     if "disk is full" in reason or getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
         return DiskFull(f"{what}: {FULL}")

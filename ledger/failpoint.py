@@ -1,6 +1,6 @@
-"""Named places between two durable effects where a test may kill the process, to prove that nothing depends on luck.
+"""Named points between two durable effects where a test may kill the process, to prove crash safety.
 
-Nothing happens at a point unless the edge armed it: no environment is read here.
+A point does nothing unless a test armed it: no environment is read here.
 """
 
 import os
@@ -42,7 +42,7 @@ _armed: dict[str, tuple[int, signal.Signals]] = {}
 
 
 def arm(point: str, hits: int = 1, *, by: signal.Signals = signal.SIGKILL) -> None:
-    """Makes the process die by SIGKILL at the `hits`-th time that it reaches a point, or stop by SIGSTOP.
+    """Make the process die by SIGKILL at the `hits`-th time that it reaches a point, or stop by SIGSTOP.
 
     KeyError for an unknown point.
     """
@@ -51,8 +51,8 @@ def arm(point: str, hits: int = 1, *, by: signal.Signals = signal.SIGKILL) -> No
     _armed[point] = hits, by
 
 
-def reached(point: str) -> None:
-    """Tells that a point was reached; returns unless it was armed for this hit."""
+def failpoint(point: str) -> None:
+    """Mark that a point was reached; kills or stops the process if the point was armed for this hit."""
     if point in _armed:
         hits, by = _armed[point]
         _armed[point] = hits - 1, by
@@ -60,6 +60,6 @@ def reached(point: str) -> None:
             os.kill(os.getpid(), by)
 
 
-def left() -> dict[str, int]:
-    """How many hits each armed point still waits for."""
+def remaining_hits() -> dict[str, int]:
+    """Hits left for each armed point before it fires."""
     return {point: hits for point, (hits, _) in _armed.items()}

@@ -1,6 +1,6 @@
 """The triggers that keep immutable rows as they are, for SQLite and PostgreSQL: plain data in, DDL statements out.
 
-SQLite's INSERT OR REPLACE removes rows without asking a delete trigger, so inserting over an existing key is refused
+SQLite's INSERT OR REPLACE removes rows without firing a delete trigger, so inserting over an existing key is refused
 too; PostgreSQL's TRUNCATE passes row triggers, so it has one of its own.
 """
 
@@ -31,7 +31,7 @@ _BACKWARD = (
     " OR (NEW.admissions = OLD.admissions AND NEW.head <> OLD.head)"
     " OR NEW.next_position < OLD.next_position OR (OLD.identity <> '' AND NEW.identity <> OLD.identity)"
 )
-_WORDS = {
+_MESSAGES = {
     "tail": "a frame of the tail goes only when a segment covers it",
     "stream_position": "a position never goes back",
 }
@@ -39,8 +39,8 @@ _NAMED = "EXISTS (SELECT 1 FROM ledger)"
 TABLES = (*IMMUTABLE, "tail", "stream_position")
 
 
-def _words(table: str) -> str:
-    return _WORDS.get(table, f"rows of {table} never change")
+def _message(table: str) -> str:
+    return _MESSAGES.get(table, f"rows of {table} never change")
 
 
 def sqlite_guards() -> Iterator[str]:
@@ -59,7 +59,7 @@ def sqlite_guards() -> Iterator[str]:
 
 
 def _sqlite(table: str, name: str, when: str, condition: str) -> str:
-    raising = f"SELECT RAISE(ABORT, 'immutable: {_words(table)}')"
+    raising = f"SELECT RAISE(ABORT, 'immutable: {_message(table)}')"
     return f"CREATE TRIGGER {table}_no_{name} {when} ON {table} WHEN {condition} BEGIN {raising}; END"
 
 
@@ -82,12 +82,12 @@ def postgres_guards() -> Iterator[str]:
     yield from _postgres("stream_position", "delete", "BEFORE DELETE", "ROW", "true")
 
 
-def _postgres(table: str, name: str, when: str, each: str, condition: str) -> Iterator[str]:
+def _postgres(table: str, name: str, when: str, level: str, condition: str) -> Iterator[str]:
     guard = f"{table}_no_{name}"
-    gone = "NULL" if each == "STATEMENT" else "OLD" if "DELETE" in when and "UPDATE" not in when else "NEW"
+    gone = "NULL" if level == "STATEMENT" else "OLD" if "DELETE" in when and "UPDATE" not in when else "NEW"
     yield (
         f"CREATE FUNCTION {guard}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF {condition} THEN"
-        f" RAISE EXCEPTION 'immutable: {_words(table)}'; END IF; RETURN {gone}; END $$"
+        f" RAISE EXCEPTION 'immutable: {_message(table)}'; END IF; RETURN {gone}; END $$"
     )
-    yield f"CREATE TRIGGER {guard} {when} ON {table} FOR EACH {each} EXECUTE FUNCTION {guard}()"
+    yield f"CREATE TRIGGER {guard} {when} ON {table} FOR EACH {level} EXECUTE FUNCTION {guard}()"
     yield f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {guard}"

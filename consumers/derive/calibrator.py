@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import CalibrationFitted
 from lapledger.ledger.questions.queries import CAMPAIGNS, Questions
@@ -88,7 +88,7 @@ def _events(
     if stored.campaign["service"] != fresh.campaign["service"]:
         raise UserError(f"campaigns {stored.name!r} and {fresh.name!r} ran on different services; re-run on one")
     fits = fit_kinds(stored.problems, fresh.problems, order.criterion, order.kinds, heard=heard)
-    evidence = sha256_words("pairs", references_digest(stored), references_digest(fresh))
+    evidence = sha256_fields("pairs", references_digest(stored), references_digest(fresh))
     events = tuple(_event(fit, stored, fresh, evidence) for fit in fits)
     return events, events[fits.index(best(fits))]
 
@@ -96,7 +96,7 @@ def _events(
 def _event(fit: Fit, stored: Snapshot, fresh: Snapshot, evidence: str) -> CalibrationFitted:
     names = (stored.name, fresh.name, fit.clock, fit.estimator, fit.startup)
     return CalibrationFitted(
-        calibration_id=sha256_words("calibration", 2, fit.kind, *names, evidence, KERNEL),
+        calibration_id=sha256_fields("calibration", 2, fit.kind, *names, evidence, KERNEL),
         kind=fit.kind,
         source_campaign=stored.name,
         target_campaign=fresh.name,

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lapledger.consumers.derive.reward_audit import criterion_of
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.cuts import Cut
@@ -91,7 +91,7 @@ def evidence_of(snapshot: Snapshot, calibration: Calibration | None) -> str:
     """Digest of all that the verdicts depend on: tests, the frozen pool, every program's row, the mapped campaign's."""
     rows = [part for program in sorted(snapshot.rows) for part in (program, snapshot.rows[program])]
     mapped = references_digest(calibration.stored) if calibration else ""
-    return sha256_words("replay-evidence", references_digest(snapshot), mapped, *rows)
+    return sha256_fields("replay-evidence", references_digest(snapshot), mapped, *rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +110,7 @@ def replay_id(campaign: str, k: int, row: Mapping[str, Any]) -> str:
     `row` holds criterion_hash, calibration_id, evidence_digest and kernel.
     """
     depends_on = (row["criterion_hash"], row["calibration_id"] or "", row["evidence_digest"], row["kernel"])
-    return sha256_words("replay", campaign, k, *depends_on)
+    return sha256_fields("replay", campaign, k, *depends_on)
 
 
 def check_replay(

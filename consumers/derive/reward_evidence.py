@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lapledger.consumers.derive.reward_audit import Trace
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.proof.bundles.bundle import Evidence, Rests
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.cuts import Cut
@@ -107,7 +107,7 @@ def _digest(evidence: Evidence) -> str:
     """The digest of the evidence as the kernel of this release makes it (`replay.loading.evidence`)."""
     tests = (f"{int(o)}{int(c)}{int(r)} {test}" for test, o, c, r in evidence.tests)
     rows = [
-        sha256_words(program, source or "", *(word for cell in cells for word in cell))
+        sha256_fields(program, source or "", *(word for cell in cells for word in cell))
         for program, source, *cells in evidence.programs
     ]
-    return sha256_words("evidence", evidence.problem, sha256_words(*tests), len(rows) - 1, *rows)
+    return sha256_fields("evidence", evidence.problem, sha256_fields(*tests), len(rows) - 1, *rows)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from lapledger.ledger.events import FACTS, CriterionDeclared, Event, RewardAssigned
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.producer import Producer, partition_of
@@ -70,7 +70,7 @@ def assign(
     events: list[Event] = list(new)
     if new and criterion.hash not in declared:
         producer.append([declaration(criterion, name)])
-        reached("reward.declared")
+        failpoint("reward.declared")
     producer.append(events)
     waiting = undecided + sum(int(m.candidate.sum()) for m in mine.problems if not is_closed(m))
     return Assigned(new, len(derived) - len(new), waiting, snapshot.cut, warnings)

@@ -23,7 +23,7 @@ from lapledger.consumers.exports.chain import digests, head_at, partitions
 from lapledger.consumers.exports.judged_export import JudgedExport
 from lapledger.consumers.exports.replayer.known import FORMAT
 from lapledger.consumers.exports.tables import verdict_table
-from lapledger.ledger.atomic_write import finite, whole
+from lapledger.ledger.atomic_write import atomic_write, finite
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.reader import segment_rows
 from lapledger.ledger.store.sql.engine import reading
@@ -77,7 +77,7 @@ def write_bundle(
     when a frame or a blob is missing or altered; UserError when the file cannot be written, and nothing is left then.
     """
     contents = Contents.of(questions, answers, left_out=left_out)
-    with whole(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+    with atomic_write(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         facts = Facts(part.parent)
         named = {name: _put(archive, name, data) for name, data in _parts(questions, contents, facts=facts, told=told)}
         about = _json(_about(questions, answers[0]) | {"parts": named})

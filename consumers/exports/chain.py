@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import Connection, text
 
 from lapledger.ledger.events import PARTITIONS
-from lapledger.ledger.proof.heads import Written
+from lapledger.ledger.proof.heads import RecordedHead
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.heads import first_head, ledger_head, next_head
+from lapledger.ledger.streams.base import Partition
 
 _CHAIN = text(
     "SELECT digest FROM frame WHERE stream = :stream AND partition = :partition AND admission <= :last"
@@ -15,7 +16,7 @@ _CHAIN = text(
 )
 
 
-def partitions() -> Iterator[tuple[str, int]]:
+def partitions() -> Iterator[Partition]:
     """Every stream with each of its partitions."""
     return ((stream, number) for stream, count in PARTITIONS.items() for number in range(count))
 
@@ -35,4 +36,4 @@ def head_at(connection: Connection, questions: Questions, manifests: Sequence[st
         for digest in chain:
             head = next_head(head, digest)
         heads[stream, partition] = len(chain), head
-    return str(Written(questions.cut, ledger_head(heads, manifests)))
+    return str(RecordedHead(questions.cut, ledger_head(heads, manifests)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lapledger.consumers.exports.judged_export import STATUS_WORDS, JudgedExport, Sample
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.replay.judging.gates import Status
 from lapledger.replay.measurements import Floats, Outcome
 
@@ -42,7 +42,7 @@ def inspect_log(
     `EvalLog`.
     """
     about = export.about()
-    identity = sha256_words("inspect", about["cut"], about["campaign"], about["criterion_hash"], model)[:22]
+    identity = sha256_fields("inspect", about["cut"], about["campaign"], about["criterion_hash"], model)[:22]
     shown = [(problem, samples) for problem, samples in by_problem if samples]
     rows = [
         _sample(sample, epoch, model=model, statement=statements.get(problem, ""))

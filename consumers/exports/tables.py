@@ -45,17 +45,17 @@ def tables(export: JudgedExport, questions: Questions) -> dict[str, pa.Table]:
     campaign = export.judged.snapshot.campaign
     problems = list(campaign["problems"])
     members = {"programs": list(campaign["programs"]), "references": list(campaign["references"])}
-    programs = questions.ask(_PROGRAMS, **members)
+    programs = questions.query(_PROGRAMS, **members)
     executed = borrowed(questions, export.judged.campaign)
     whose = [executed.get(program, program) for program in programs["program_id"].to_pylist()]
     programs = programs.append_column("executed_program_id", pa.array(whose, pa.string()))
     sources = [source_of(questions, blob) for blob in programs["source_blob"].to_pylist()]
     return {
-        "problems": questions.ask(_PROBLEMS, problems=problems),
-        "tests": questions.ask(_TESTS, problems=problems),
+        "problems": questions.query(_PROBLEMS, problems=problems),
+        "tests": questions.query(_TESTS, problems=problems),
         "programs": programs.append_column("source", pa.array(sources, pa.string())),
-        "outcomes": questions.ask(_OUTCOMES, campaign=export.judged.campaign),
-        "timings": questions.ask(_TIMINGS, campaign=export.judged.campaign),
+        "outcomes": questions.query(_OUTCOMES, campaign=export.judged.campaign),
+        "timings": questions.query(_TIMINGS, campaign=export.judged.campaign),
         "verdicts": verdict_table(export),
         "estimates": estimate_table(export),
     }

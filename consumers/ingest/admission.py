@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from sqlalchemy import Connection, bindparam, column, insert, table, text
 
 from lapledger.ledger.disk import refuse_below_reserve
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import Frame, FrameError, decode
 from lapledger.ledger.store.chain_rules import Chain, check_route
 from lapledger.ledger.store.heads import next_head
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql.engine import alone, reading, writing
 from lapledger.ledger.store.values import check_values
-from lapledger.ledger.streams.base import Stored
+from lapledger.ledger.streams.base import Partition, Stored
 
 Decoded = tuple[Stored, Frame | FrameError]
 
@@ -68,7 +68,7 @@ class _Batch:
     quarantined: list[dict[str, object]] = field(default_factory=list)
 
 
-def positions(ledger: Ledger) -> dict[tuple[str, int], Position]:
+def positions(ledger: Ledger) -> dict[Partition, Position]:
     """The position of every partition now."""
     query = text(
         "SELECT stream, partition, identity, next_position, admissions, head, lease_epoch FROM stream_position"
@@ -106,12 +106,12 @@ def take(
             new = replace(old, identity=identity, next_position=following)
             new = replace(new, admissions=batch.admissions, head=batch.head)
             _advance(connection, old, new, batch.duplicates)
-            reached("sink.advanced")
+            failpoint("sink.advanced")
             _store(connection, old, batch)
-            reached("sink.stored")
+            failpoint("sink.stored")
     except LostRaceError:
         return None
-    reached("sink.committed")
+    failpoint("sink.committed")
     return Drained(len(batch.frames), batch.duplicates, len(batch.quarantined)), new
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from lapledger.consumers.ingest.admission import LostRaceError, Position, admit_again, decoded, positions
 from lapledger.ledger.frames.frame import Frame, FrameError
 from lapledger.ledger.store.open_ledger import Ledger
-from lapledger.ledger.store.quarantine import PAGE, Quarantined, one_quarantined, quarantined
+from lapledger.ledger.store.quarantine import PAGE, Quarantined, quarantined, quarantined_record
 from lapledger.ledger.store.sql.engine import alone, reading, writing
 from lapledger.ledger.streams.base import Stored
 
@@ -40,7 +40,7 @@ def retry(ledger: Ledger, *, seen: str, id: int | None = None, reason: str | Non
     """
     if id is not None:
         with reading(ledger.engine) as connection:
-            return _retry_all(ledger, [one_quarantined(connection, id)], seen)
+            return _retry_all(ledger, [quarantined_record(connection, id)], seen)
     done: list[Retried] = []
     after = 0
     while True:
@@ -77,7 +77,7 @@ def _settle(
     connection: Connection, position: Position, record: Quarantined, again: tuple[Stored, Frame], seen: str
 ) -> Retried:
     """Admits the frame, or finds it admitted: by another retry of this record, or from another record like it."""
-    before = one_quarantined(connection, record.id).admission
+    before = quarantined_record(connection, record.id).admission
     if before is not None:
         return Retried(record.id, before, "it was retried meanwhile")
     admission = admit_again(connection, position, *again)

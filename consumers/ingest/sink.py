@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 
 from lapledger.consumers.ingest.admission import Decoded, Drained, Position, decoded, positions, take
 from lapledger.ledger.errors import Fault
-from lapledger.ledger.prefetch import ahead
+from lapledger.ledger.prefetch import prefetch
 from lapledger.ledger.store.open_ledger import Ledger
-from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.base import Partition, Stream
 
 BATCH_RECORDS = 256
 """Most records taken in one transaction."""
-
-Place = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ def drain(
     limit: int | None = None,
     *,
     seen: str = "",
-    leases: Mapping[Place, int] | None = None,
+    leases: Mapping[Partition, int] | None = None,
 ) -> Drained:
     """Counts of frames taken, up to where each partition ended when the drain began; at most `limit` records.
 
@@ -76,7 +74,7 @@ def _take_all(work: _Drain, position: Position, end: int) -> bool:
     """True when all was taken, False when another process moved the position meanwhile."""
     identity = work.identities[position.stream]
     _check_identity(position, identity)
-    with closing(ahead(_batches(work, position, end))) as batches:
+    with closing(prefetch(_batches(work, position, end))) as batches:
         for batch in batches:
             taken = take(work.ledger, position, batch, identity=identity, seen=work.seen)
             if taken is None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate
 from lapledger.consumers.derive.rewarder import Assigned, assign
-from lapledger.consumers.services.service_loop import Edge, NamedLease, Pace, Place
+from lapledger.consumers.services.service_loop import Edge, NamedLease, Pace
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import CONTROL, FACTS
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.base import Partition
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
 
@@ -51,7 +52,7 @@ class RewardFollower:
         self._told: set[str] = set()
         self._warned: tuple[str, ...] = ()
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """One pass, when the ledger admitted something that could change its rewards."""
         mine = frozenset(partition for stream, partition in assigned if stream == FACTS)
         now = _admitted(self._ledger.cut(), mine)
@@ -119,7 +120,7 @@ class CalibrationFollower:
         self._seen: Cut | None = None
         self._told: set[str] = set()
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """One fit, when the ledger admitted something since the last one; nothing for who was assigned nothing."""
         if not any(stream == CONTROL for stream, _ in assigned):
             self._lease.drop()

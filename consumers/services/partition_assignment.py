@@ -3,10 +3,10 @@
 Members sit on numbered seats, each a named lease; the partitions are dealt out to the taken seats in turn.
 """
 
-from lapledger.consumers.services.service_loop import Edge, NamedLease, Place
+from lapledger.consumers.services.service_loop import Edge, NamedLease
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql import leases
-from lapledger.ledger.streams.base import Group
+from lapledger.ledger.streams.base import Group, Partition
 
 SEATS = 32
 """Most members of one group; further ones wait for a seat."""
@@ -21,7 +21,7 @@ class SeatedGroup:
         self._seats = [NamedLease(ledger, f"{name}#{number}", edge) for number in range(SEATS)]
         self._mine: int | None = None
 
-    def assigned(self, wait_seconds: float) -> frozenset[Place]:
+    def assigned(self, wait_seconds: float) -> frozenset[Partition]:
         """This member's share; the inner group says when to come back."""
         everything = sorted(self._inner.assigned(wait_seconds))
         mine = self._seat()

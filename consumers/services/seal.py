@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlalchemy import text
 
-from lapledger.consumers.services.service_loop import Edge, NamedLease, Pace, Place
+from lapledger.consumers.services.service_loop import Edge, NamedLease, Pace
 from lapledger.consumers.storage.compactor import compact
 from lapledger.consumers.storage.sealer import Sealed, seal
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Partition
 
 LEASE = "seal"
 TOGETHER = 8
@@ -44,9 +45,9 @@ class SealFollower:
         self._ledger, self._edge, self._when = ledger, edge, when
         self._lease = NamedLease(ledger, LEASE, edge)
         self._pace = Pace(edge.monotonic, rest=10)
-        self._seen: dict[Place, tuple[int, float]] = {}
+        self._seen: dict[Partition, tuple[int, float]] = {}
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """Seals when it is time to; nothing without the lease."""
         if self._lease.hold() and self._pace.due():
             with self._pace.look():

@@ -17,9 +17,8 @@ from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql import leases
 from lapledger.ledger.store.sql.engine import reading
 from lapledger.ledger.store.sql.leases import Term
-from lapledger.ledger.streams.base import Group, Stream
+from lapledger.ledger.streams.base import Group, Partition, Stream
 
-Place = tuple[str, int]
 """A stream's name and the number of a partition."""
 
 WAIT_SECONDS = 0.5
@@ -56,7 +55,7 @@ class Edge:
 class Follower(Protocol):
     """A service: it works in steps, so that it can be stopped between two of them."""
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """Does a bounded part of what is to do for these partitions; True when there may be more at once."""
         ...
 
@@ -86,7 +85,7 @@ class _Member:
 
     def __init__(self, group: Group, tell: Tell) -> None:
         self._group, self._tell = group, tell
-        self._assigned: frozenset[Place] | None = None
+        self._assigned: frozenset[Partition] | None = None
         self._more = True
         self._away = False
 
@@ -134,7 +133,7 @@ class _Member:
 class Alone:
     """A `Group` of one, for what a named lease divides: it assigns nothing."""
 
-    def assigned(self, wait_seconds: float) -> frozenset[Place]:
+    def assigned(self, wait_seconds: float) -> frozenset[Partition]:
         """Nothing, after `wait_seconds`: a lease cannot be waited for."""
         time.sleep(wait_seconds)
         return frozenset()
@@ -204,7 +203,7 @@ class SinkWatch:
         self._follower, self._ledger, self._stream, self._edge = follower, ledger, stream, edge
         self._next = edge.monotonic() + SILENT_SECONDS
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """The follower's step, and then a look: a stream that does not answer must not keep it from its work."""
         more = self._follower.step(assigned)
         if self._edge.monotonic() >= self._next:

@@ -11,18 +11,18 @@ from sqlalchemy import Connection, text
 
 from lapledger.consumers.ingest.admission import Drained, Position, positions
 from lapledger.consumers.ingest.sink import drain
-from lapledger.consumers.services.service_loop import Edge, Place
+from lapledger.consumers.services.service_loop import Edge
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql import leases
 from lapledger.ledger.store.sql.engine import reading
-from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.base import Partition, Stream
 
 STEP_RECORDS = 4096
 """Most records of one step, so that leases are prolonged in time and every partition gets its turn."""
 
-Show = Callable[[Mapping[Place, int]], None]
+Show = Callable[[Mapping[Partition, int]], None]
 
 _MINE_OR_FREE = text(
     "SELECT stream, partition FROM stream_position WHERE lease_until <= :now OR lease_holder = :holder"
@@ -44,11 +44,11 @@ class PartitionLeases:
 
     def __init__(self, ledger: Ledger, edge: Edge, *, assigned_by_broker: bool) -> None:
         self._engine, self._edge, self._force = ledger.engine, edge, assigned_by_broker
-        self._before: frozenset[Place] = frozenset()
+        self._before: frozenset[Partition] = frozenset()
         self._renew_ms = 0
-        self.held: dict[Place, int] = {}
+        self.held: dict[Partition, int] = {}
 
-    def hold(self, assigned: frozenset[Place]) -> None:
+    def hold(self, assigned: frozenset[Partition]) -> None:
         """Prolongs, gives back and takes leases, so that those of `assigned` are held where that may be.
 
         What a broker has just assigned is taken from whom held it; what was lost since is taken again only once free.
@@ -65,7 +65,7 @@ class PartitionLeases:
         """Gives all of them back."""
         self._drop(set(self.held))
 
-    def _take(self, places: Collection[Place], fresh: Collection[Place]) -> None:
+    def _take(self, places: Collection[Partition], fresh: Collection[Partition]) -> None:
         taken = {}
         for place in sorted(places):
             epoch = leases.take_partition(self._engine, *place, self._edge.term(), force=place in fresh)
@@ -87,18 +87,18 @@ class PartitionLeases:
         self.held = {place: epoch for place, epoch in self.held.items() if place not in lost}
         self._tell("leases lost", lost, level="warning")
 
-    def _free(self) -> frozenset[Place]:
+    def _free(self) -> frozenset[Partition]:
         bound = {"now": self._edge.now_ms(), "holder": self._edge.holder}
         with reading(self._engine) as connection:
             return frozenset((row.stream, row.partition) for row in connection.execute(_MINE_OR_FREE, bound))
 
-    def _drop(self, places: Collection[Place]) -> None:
+    def _drop(self, places: Collection[Partition]) -> None:
         dropped = {place: self.held.pop(place) for place in sorted(places)}
         for (stream, partition), epoch in dropped.items():
             leases.drop_partition(self._engine, stream, partition, self._edge.holder, epoch=epoch)
         self._tell("leases dropped", dropped)
 
-    def _tell(self, event: str, places: Mapping[Place, int], *, level: str = "info") -> None:
+    def _tell(self, event: str, places: Mapping[Partition, int], *, level: str = "info") -> None:
         if places:
             epochs = {f"{stream}/{partition}": epoch for (stream, partition), epoch in places.items()}
             self._edge.tell(event, level=level, lease_epochs=epochs)
@@ -113,12 +113,12 @@ class SinkFollower:
         self._ledger, self._stream, self._edge, self._show = ledger, stream, edge, show
         self._leases = PartitionLeases(ledger, edge, assigned_by_broker=assigned_by_broker)
         self._last_quarantined = _last_quarantined(ledger)
-        self._turns: list[Place] = []
+        self._turns: list[Partition] = []
         self._full = False
-        self._shown: dict[Place, int] = {}
+        self._shown: dict[Partition, int] = {}
         self._show_at = edge.monotonic()
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """Takes what lies on the stream; True when more does than one step takes."""
         self._leases.hold(assigned)
         held = self._leases.held
@@ -137,7 +137,7 @@ class SinkFollower:
         self._leases.drop()
         return True
 
-    def _display(self, after: Mapping[Place, Position], places: Collection[Place]) -> None:
+    def _display(self, after: Mapping[Partition, Position], places: Collection[Partition]) -> None:
         """Shows the positions of these partitions, at most once a second."""
         now = self._edge.monotonic()
         fresh = {place: after[place].next_position for place in places}
@@ -150,7 +150,7 @@ class SinkFollower:
         except LapError as error:  # a display of lag, refused while members come and go, stops no sink
             self._edge.tell("positions not shown", level="warning", reason=str(error))
 
-    def _drain(self, leased: Mapping[Place, int]) -> bool:
+    def _drain(self, leased: Mapping[Partition, int]) -> bool:
         """True when the step's limit ended it."""
         drained = drain(self._ledger, self._stream, STEP_RECORDS, seen=self._edge.utc_now(), leases=leased)
         if drained.duplicates:
@@ -159,7 +159,7 @@ class SinkFollower:
             self._last_quarantined = self._tell_quarantined(leased)
         return total(drained) >= STEP_RECORDS
 
-    def _tell_quarantined(self, places: Collection[Place]) -> int:
+    def _tell_quarantined(self, places: Collection[Partition]) -> int:
         """Tells of every record quarantined since the last time, with an alarm; the id of the last one."""
         with reading(self._ledger.engine) as connection:
             rows = connection.execute(_QUARANTINED, {"after": self._last_quarantined}).all()
@@ -170,7 +170,7 @@ class SinkFollower:
                 self._edge.tell("quarantined", level=level, alarm=True, ce_id=_ce_id(row.headers), **words)
         return int(rows[-1].id) if rows else self._last_quarantined
 
-    def _tell(self, before: Mapping[Place, Position], leased: Mapping[Place, int]) -> None:
+    def _tell(self, before: Mapping[Partition, Position], leased: Mapping[Partition, int]) -> None:
         after = positions(self._ledger)
         own = [place for place in sorted(leased) if after[place].lease_epoch == leased[place]]
         moved = [place for place in own if after[place].next_position != before[place].next_position]
@@ -188,7 +188,7 @@ def total(drained: Drained) -> int:
     return drained.admitted + drained.duplicates + drained.quarantined
 
 
-def frame_ids(connection: Connection, place: Place, after: int, until: int) -> list[str]:
+def frame_ids(connection: Connection, place: Partition, after: int, until: int) -> list[str]:
     """The ids of the frames admitted after one admission and until another, a run `EPOCH.STREAM.PARTITION.A-B` each."""
     stream, partition = place
     bound = {"stream": stream, "partition": partition, "after": after, "until": until}

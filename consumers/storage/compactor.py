@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 from lapledger.consumers.storage.segment_reader import declared_of, pieces_of
 from lapledger.consumers.storage.segment_writer import Chain, Piece, insert_part, last_link, write_manifest, write_part
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.proof.manifests import read_manifest
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.reader import segment_rows
@@ -92,12 +92,12 @@ def _merge(ledger: Ledger, group: Sequence[Segment], now_ms: int) -> Compacted:
     declared = declared_of(group[0])
     merged = heapq.merge(*(_in_order(ledger, segment) for segment in group), key=lambda piece: piece[0].replay_order)
     part = write_part(ledger, declared, merged)
-    reached("compact.segment")
+    failpoint("compact.segment")
     while True:
         chain = _next_link(ledger, group)
         write_manifest(ledger, part, chain)
         ledger.segments.settle(declared.name, declared.version)
-        reached("compact.manifest")
+        failpoint("compact.manifest")
         with writing(ledger.engine) as connection:
             alone(connection, "seal")
             if not {segment.ordinal for segment in _live(connection)}.issuperset(one.ordinal for one in group):
@@ -107,7 +107,7 @@ def _merge(ledger: Ledger, group: Sequence[Segment], now_ms: int) -> Compacted:
                 for segment in group:
                     connection.execute(_SUPERSEDE, {"old": segment.ordinal, "new": chain.ordinal, "now": now_ms})
                 break
-    reached("compact.committed")
+    failpoint("compact.committed")
     return Compacted(len(group), 1, sum(segment.bytes for segment in group), part.bytes)
 
 
@@ -117,7 +117,7 @@ def _next_link(ledger: Ledger, group: Sequence[Segment]) -> Chain:
         ordinal, previous = last_link(connection)
         last = read_manifest(ledger.segments, segment_rows(connection)[-1])
     superseded = tuple(segment.manifest for segment in group)
-    positions, moved = [list(reached) for reached in last.positions], [list(one) for one in last.moved]
+    positions, moved = [list(position) for position in last.positions], [list(one) for one in last.moved]
     return Chain(ordinal + 1, previous, (ordinal + 1, ordinal + 1), positions, moved, superseded)
 
 

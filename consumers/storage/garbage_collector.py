@@ -133,7 +133,7 @@ def _prove(ledger: Ledger, sealed: _Sealed, superseded: Sequence[Segment]) -> No
         heir = sealed.heir(segment.ordinal)
         if heir not in held:
             held[heir] = {meta for meta, _ in pieces_of(ledger, places[heir])}
-            if not ledger.segments.is_whole(places[heir]):
+            if not ledger.segments.is_intact(places[heir]):
                 raise Fault(f"segment {places[heir].name} was altered; nothing was removed; run `lap verify`")
         if not held[heir].issuperset(read_manifest(ledger.segments, segment).frames):
             raise Fault(

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, TableClause, column, func, insert, inspect, s
 
 from lapledger.ledger.disk import refuse_below_reserve
 from lapledger.ledger.errors import Fault, UserError
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.objects.blobs import Blobs
@@ -78,15 +78,15 @@ def copy_ledger(source: Ledger, target: Location, *, stream_identity: str, progr
         _refuse_filled(source, target, connection, fresh=fresh)
     with closing(open_stream(target)) as stream:
         _refuse_records(target, stream)
-    reached("copy.tables")
+    failpoint("copy.tables")
     blobs, segments = open_files(target)
     with reading(source.engine) as seen:
         cut, head = cut_now(seen), head_now(seen)  # files are listed after this state: they hold all that it names
         copy = _Copy(source, seen, target, blobs, segments, progress)
         files = [*_copy_blobs(copy), *_copy_segments(copy, segment_rows(seen))]
-        reached("copy.files")
+        failpoint("copy.files")
         rows = _copy_rows(copy, stream_identity, (cut, head))
-    reached("copy.committed")
+    failpoint("copy.committed")
     counts = len(list(blobs.digests())), rows["segment"]
     return Copied(source.identity, str(cut), head, rows, *counts, len(files), sum(files))
 
@@ -176,7 +176,7 @@ def _copy_rows(copy: _Copy, stream_identity: str, due: tuple[Cut, str]) -> dict[
                 f"the copy in {copy.target} differs from the ledger in {copy.source.location} and was not kept; run"
                 " `lap verify` there"
             )
-        reached("copy.rows")
+        failpoint("copy.rows")
     return counts
 
 

@@ -14,13 +14,13 @@ from sqlalchemy import Connection, column, insert, inspect, table, text
 
 from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.events import PARTITIONS
-from lapledger.ledger.frames.frame import header_number, header_word
-from lapledger.ledger.proof import Written
+from lapledger.ledger.frames.frame import header_number, header_text
+from lapledger.ledger.proof import RecordedHead
 from lapledger.ledger.proof.candidates import Candidate, find_chain
 from lapledger.ledger.proof.manifests import Manifest, Reached, read_manifest
 from lapledger.ledger.store.frame_rows import FrameMeta
 from lapledger.ledger.store.heads import first_head, next_head
-from lapledger.ledger.store.location import SQL_FILE, Location, Place, location_of
+from lapledger.ledger.store.location import SQL_FILE, LedgerPath, Location, location_of
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_files
 from lapledger.ledger.store.quarantine import NAME, Quarantined
 from lapledger.ledger.store.segments import Segment
@@ -56,7 +56,7 @@ class Now:
     ms: int
 
 
-def rebuild(place: Place, now: Now, written: Written | None = None) -> Rebuilt:
+def rebuild(place: LedgerPath, now: Now, written: RecordedHead | None = None) -> Rebuilt:
     """What was put into the database at a place, which must be empty; a `lap sink` or any writing command goes on.
 
     `written`, a head written down, says which chain is meant where a sealing that was cut short left several. UserError
@@ -79,7 +79,7 @@ def rebuild(place: Place, now: Now, written: Written | None = None) -> Rebuilt:
             frames, quarantined = _Filling(ledger, connection, found.chain, now).fill()
         proven = found.proven if written is None or found.proven else None
         counts = len(found.chain.manifests), frames, quarantined
-        return Rebuilt(identity, str(ledger.cut()), ledger.head(), *counts, found.others, proven)
+        return Rebuilt(identity, str(ledger.cut()), ledger.head(), *counts, found.rejected, proven)
     finally:
         ledger.close()
 
@@ -216,7 +216,7 @@ def _link(row: Any) -> dict[str, object]:
     """Where the frame of a quarantined record would stand, as its headers say."""
     try:
         headers = json.loads(row.headers)
-        words = {"epoch": header_word(headers["ce_lapepoch"]), "digest": header_word(headers["ce_lapdigest"])}
+        words = {"epoch": header_text(headers["ce_lapepoch"]), "digest": header_text(headers["ce_lapdigest"])}
         sequence = header_number(headers["ce_lapsequence"])
     except (ValueError, KeyError, TypeError, AttributeError):
         words, sequence = {"epoch": "", "digest": ""}, -1

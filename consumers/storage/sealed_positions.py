@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 
 from lapledger.ledger.store.heads import first_head, next_head
 from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.base import Partition
 
 _NOW = text(
     "SELECT stream, partition, identity, next_position, admissions, head, moved FROM stream_position"
@@ -21,7 +22,7 @@ _DIGESTS = text(
 )
 
 
-def positions_at(ledger: Ledger, connection: Connection, until: Mapping[tuple[str, int], int]) -> list[list[Any]]:
+def positions_at(ledger: Ledger, connection: Connection, until: Mapping[Partition, int]) -> list[list[Any]]:
     """[stream, partition, identity, next position, admissions, head] of each, `until` being the last sealed admission.
 
     A partition that `until` does not name is sealed to its end.

@@ -27,7 +27,7 @@ from lapledger.consumers.storage.segment_writer import (
 from lapledger.ledger.disk import refuse_below_reserve
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import EventType
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import FrameError, payload_digest
 from lapledger.ledger.store.frame_rows import FrameMeta
 from lapledger.ledger.store.open_ledger import Ledger
@@ -120,7 +120,7 @@ def _seal_round(ledger: Ledger, plan: _Plan) -> Sealed:
             parts = list(pool.map(lambda part: write_part(ledger, part[0], _pieces(ledger, *part)), plan.parts))
     except FasterError:
         return Sealed()
-    reached("seal.segment")
+    failpoint("seal.segment")
     link = plan.previous
     together = plan.ordinal + 1, plan.ordinal + len(parts)
     for place, part in enumerate(parts, start=1):
@@ -128,10 +128,10 @@ def _seal_round(ledger: Ledger, plan: _Plan) -> Sealed:
         link = part.manifest
     for part in parts:
         ledger.segments.settle(part.declared.name, part.declared.version)
-    reached("seal.settled")
+    failpoint("seal.settled")
     if not _commit(ledger, parts, plan.ordinal):
         return Sealed()
-    reached("seal.committed")
+    failpoint("seal.committed")
     return Sealed(
         len(parts),
         sum(len(part.frames) for part in parts if part.declared is not QUARANTINE),
@@ -206,8 +206,8 @@ def _pieces(ledger: Ledger, declared: EventType, metas: Sequence[FrameMeta]) -> 
         for meta in some:
             payload = payloads[meta.stream, meta.partition, meta.admission]
             if not _is_as_admitted(declared, meta, payload):
-                raise Fault(f"{meta.place} was altered in the tail and is not sealed; run `lap verify`")
-            yield meta, read_packed(payload, meta.place)
+                raise Fault(f"{meta.location} was altered in the tail and is not sealed; run `lap verify`")
+            yield meta, read_packed(payload, meta.location)
 
 
 def _is_as_admitted(declared: EventType, meta: FrameMeta, payload: bytes) -> bool:
@@ -250,5 +250,5 @@ def _commit(ledger: Ledger, parts: Sequence[Part], ordinal: int) -> bool:
             kind = {"type": part.declared.name, "version": part.declared.version}
             for stream, partition, _, last in part.ranges if part.declared is not QUARANTINE else ():
                 connection.execute(_DELETE, kind | {"stream": stream, "partition": partition, "last": last})
-        reached("seal.deleted")
+        failpoint("seal.deleted")
     return True

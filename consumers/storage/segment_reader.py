@@ -16,7 +16,7 @@ from lapledger.ledger.store.objects.objects import stored_errors
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.quarantine import NAME, QUARANTINE
 from lapledger.ledger.store.reader import declared_type
-from lapledger.ledger.store.segments import Segment, placed_schema
+from lapledger.ledger.store.segments import Segment, schema_with_origin
 
 
 def declared_of(segment: Segment) -> EventType:
@@ -31,7 +31,7 @@ def pieces_of(ledger: Ledger, segment: Segment) -> Iterator[Piece]:
     """
     declared = declared_of(segment)
     metas = read_manifest(ledger.segments, segment).frames
-    schema = placed_schema(declared)
+    schema = schema_with_origin(declared)
     where = f"segment {ledger.segments.where(ledger.segments.name(segment))}"
     at = 0
     with ledger.segments.open(segment) as file:
@@ -40,7 +40,7 @@ def pieces_of(ledger: Ledger, segment: Segment) -> Iterator[Piece]:
                 table = file.read_row_group(number).cast(schema).combine_chunks()
             for piece in _frames(declared, table, metas[at:]):
                 if not is_as_admitted(declared, piece):
-                    raise Fault(f"{piece[0].place} was altered in {where}; run `lap verify`")
+                    raise Fault(f"{piece[0].location} was altered in {where}; run `lap verify`")
                 yield piece
                 at += 1
     if at != len(metas):

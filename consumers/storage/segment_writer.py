@@ -12,14 +12,14 @@ import pyarrow as pa
 from sqlalchemy import Connection, text
 
 from lapledger.ledger.events import EventType
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import frame_digest
-from lapledger.ledger.prefetch import ahead
+from lapledger.ledger.prefetch import prefetch
 from lapledger.ledger.store.frame_rows import FRAME_COLUMNS, FrameMeta, Range, ranges_of
 from lapledger.ledger.store.heads import NO_MANIFEST
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.quarantine import QUARANTINE, Quarantined
-from lapledger.ledger.store.segments import placed
+from lapledger.ledger.store.segments import with_origin
 
 GROUP_ROWS = 1 << 14
 """Rows after which a row group ends, at the end of a frame."""
@@ -81,7 +81,7 @@ def is_as_admitted(declared: EventType, piece: Piece) -> bool:
 def write_part(ledger: Ledger, declared: EventType, pieces: Iterable[Piece]) -> Part:
     """A new segment of the frames, in their order; durable once its manifest is settled."""
     part = Part(declared)
-    with closing(ahead(_groups(part, pieces))) as groups:
+    with closing(prefetch(_groups(part, pieces))) as groups:
         part.name, part.bytes = ledger.segments.write(declared, groups)
     return part
 
@@ -103,7 +103,9 @@ def _groups(part: Part, pieces: Iterable[Piece]) -> Iterator[pa.Table]:
 
 
 def _table(declared: EventType, held: Sequence[Piece]) -> pa.Table:
-    return placed(declared, held[0][0].partition, [meta.admission for meta, _ in held], [batch for _, batch in held])
+    return with_origin(
+        declared, held[0][0].partition, [meta.admission for meta, _ in held], [batch for _, batch in held]
+    )
 
 
 def write_manifest(ledger: Ledger, part: Part, chain: Chain) -> None:
@@ -128,7 +130,7 @@ def write_manifest(ledger: Ledger, part: Part, chain: Chain) -> None:
         "frames": [list(meta) for meta in part.frames],
     }
     part.manifest = ledger.segments.write_manifest(name, version, manifest)
-    reached("seal.manifest")
+    failpoint("seal.manifest")
 
 
 def last_link(connection: Connection) -> tuple[int, str]:

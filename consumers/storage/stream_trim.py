@@ -42,7 +42,7 @@ def trim(ledger: Ledger, stream: Stream, trims: Sequence[Trim]) -> None:
         kinds = sorted({(segment.type, segment.version) for segment in segment_rows(connection)})
         live = [segment for kind in kinds for segment in live_segments(connection, *kind)]
     for segment in live:
-        if not ledger.segments.is_whole(segment):
+        if not ledger.segments.is_intact(segment):
             where = ledger.segments.where(ledger.segments.name(segment))
             raise Fault(f"segment {where} was altered; nothing of the stream was forgotten; run `lap verify`")
     for one in trims:

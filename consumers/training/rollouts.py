@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from lapledger.consumers.training.code_blocks import extract_code
 from lapledger.consumers.training.completions import Completion
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import Event, GroupClosed, GroupOpened, ProgramAdded, RolloutSampled, TrainingDeclared
 from lapledger.replay.criteria import Criterion
@@ -80,7 +80,7 @@ def roll(training: Training, word: str, placed: Sequence[tuple[str, Completion]]
     programs: dict[int, ProgramAdded] = {}
     for number, ((problem, _), places) in enumerate(groups.items()):
         completions = tuple(placed[place][1] for place in places)
-        group = _Group(training, sha256_words("group", training.id, word, number, problem), problem, completions)
+        group = _Group(training, sha256_fields("group", training.id, word, number, problem), problem, completions)
         added = group.programs(put)
         events += group.events(added, put)
         programs |= dict(zip(places, added, strict=True))
@@ -120,7 +120,7 @@ class _Group:
 
     def rollout(self, ordinal: int) -> str:
         """The id of a rollout."""
-        return sha256_words("rollout", self.group, ordinal)
+        return sha256_fields("rollout", self.group, ordinal)
 
     def _opened(self, prompt: str | None) -> GroupOpened:
         """The group's first fact; its policy is the oldest of its rollouts, unknown when one of them is."""

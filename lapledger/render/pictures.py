@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapledger.ledger.atomic_write import finite, write_whole
+from lapledger.ledger.atomic_write import finite, write_atomically
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import say
 
@@ -58,7 +58,7 @@ def save(paths: Sequence[Path], rows: Rows, draw: "Callable[[Kind], bytes]", abo
     whole = [{**row, **about} for row in rows]
     made = [(path, _bytes(path, whole, draw, about)) for path in paths]  # what cannot be drawn leaves no file behind
     for path, data in made:
-        write_whole(path, data)
+        write_atomically(path, data)
         say(f"written to {path}")
 
 

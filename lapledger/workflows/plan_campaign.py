@@ -129,7 +129,7 @@ def plan_campaign(
 def left_of(questions: Questions, plan: Plan) -> Left:
     """What is left of a plan at the questions' cut."""
     campaign = plan.opening.campaign_id
-    done = set(questions.ask(DONE_WORKS, campaign=campaign)["work_id"].to_pylist())
+    done = set(questions.query(DONE_WORKS, campaign=campaign)["work_id"].to_pylist())
     left = tuple(request for request in plan.requests if request.work_id not in done)
     known = {(r["program_id"], r["test_id"]): r["wall_ns"] + OVERHEAD_NS for r in questions.rows(DURATIONS)}
     total, unknown = estimate_ns(left, known, TYPICAL_RUN_NS)

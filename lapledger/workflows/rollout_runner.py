@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from lapledger.consumers.services.service_loop import Edge, NamedLease
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import ProgramAdded, WorkerStarted
 from lapledger.ledger.questions.queries import ATTEMPTS, Questions
@@ -82,7 +82,7 @@ class Runner:
     @contextmanager
     def _alone(self, campaign: str) -> "Iterator[NamedLease]":
         """Holds the campaign, so that workers leave it alone."""
-        holder = sha256_words("run", platform.node(), self._open.producer.epoch)[:16]
+        holder = sha256_fields("run", platform.node(), self._open.producer.epoch)[:16]
         lease = NamedLease(
             self._open.ledger,
             f"{RUN_LEASE}{campaign}",
@@ -160,7 +160,7 @@ class Runner:
 
 def hold_training(root: Path, training: str) -> IO[str]:
     """The open lock of a training run: who holds it sees every answer of a group. UserError while another one does."""
-    handle = (root / f"trainer-{sha256_words('training', training)[:12]}.lock").open("w")
+    handle = (root / f"trainer-{sha256_fields('training', training)[:12]}.lock").open("w")
     if not _locked(handle):
         handle.close()
         raise UserError(

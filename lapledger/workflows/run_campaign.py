@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lapledger.consumers.services.service_loop import Edge, NamedLease
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import Unavailable, UserError
 from lapledger.ledger.events import CampaignClosed, CampaignOpened, Event
 from lapledger.ledger.questions.queries import ATTEMPTS, Questions
@@ -126,7 +126,7 @@ def _campaign_lease(open_: Writing, opening: CampaignOpened) -> Iterator[NamedLe
     Its holder is this machine's folder, which is locked: after a kill the same command goes on at once.
     """
     root = open_.ledger.root.resolve()
-    holder = sha256_words("run", platform.node(), str(root))[:16]
+    holder = sha256_fields("run", platform.node(), str(root))[:16]
     edge = Edge(holder, LEASE_MS, now_ms, time.monotonic, utc_now, _silent)
     lease = NamedLease(open_.ledger, f"{RUN_LEASE}{opening.campaign_id}", edge)
     if not lease.hold():
@@ -160,7 +160,7 @@ def _request(open_: Writing, plan: Plan) -> None:
     campaign = plan.opening.campaign_id
     with closing(Questions(open_.ledger)) as questions:
         opening = questions.rows("SELECT 1 FROM campaign WHERE campaign_id = $id", id=campaign)
-        asked = questions.ask("SELECT work_id FROM request WHERE campaign_id = $id", id=campaign)
+        asked = questions.query("SELECT work_id FROM request WHERE campaign_id = $id", id=campaign)
     held = set(asked["work_id"].to_pylist())
     requests = [request for request in plan.requests if request.work_id not in held]
     first: list[Event] = [] if opening else [*plan.shared, plan.opening]

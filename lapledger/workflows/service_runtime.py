@@ -11,7 +11,7 @@ from threading import Event
 
 from lapledger.consumers.services.partition_assignment import SeatedGroup
 from lapledger.consumers.services.service_loop import Alone, Edge, Follower, SinkWatch, follow
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
@@ -112,4 +112,4 @@ def _appending(ledger: Ledger, label: str, edge: Edge) -> Iterator[Appending]:
 
 def group_name(kind: str, *words: str) -> str:
     """The name of the group of those who do the same thing."""
-    return f"{kind}-{sha256_words(*words)[:12]}"
+    return f"{kind}-{sha256_fields(*words)[:12]}"

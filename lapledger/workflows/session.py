@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from lapledger.ledger.store.location import Place
+from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
 from lapledger.workflows.reporter import Reporter
 
@@ -70,7 +70,7 @@ def release() -> str:
     return version("lapledger")
 
 
-def make_ledger(place: Place) -> Ledger:
+def make_ledger(place: LedgerPath) -> Ledger:
     """The ledger in a folder, made or upgraded."""
     return create_ledger(place, new_id(), utc_now())
 
@@ -115,7 +115,7 @@ class Writing:
 
 
 @contextmanager
-def asking(place: Place, at: str | None = None) -> Iterator["Questions"]:
+def asking(place: LedgerPath, at: str | None = None) -> Iterator["Questions"]:
     """See `ledger.questions.open_questions`."""
     from lapledger.ledger.questions.open_questions import open_questions
 
@@ -124,7 +124,7 @@ def asking(place: Place, at: str | None = None) -> Iterator["Questions"]:
 
 
 @contextmanager
-def writing(place: Place, label: str, reporter: Reporter) -> Iterator[Writing]:
+def writing(place: LedgerPath, label: str, reporter: Reporter) -> Iterator[Writing]:
     """A ledger to append to: what lies on its stream is admitted first, what was appended is admitted last."""
     open_ = Writing(open_ledger(place), label, reporter)
     try:

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from lapledger.consumers.services.service_loop import NamedLease, Pace, Place
+from lapledger.consumers.services.service_loop import NamedLease, Pace
 from lapledger.ledger.events import LANES, REQUESTS, CampaignOpened, ExecutionRequested
 from lapledger.ledger.questions.queries import ATTEMPTS, Questions
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.sql import leases
+from lapledger.ledger.streams.base import Partition
 from lapledger.ledger.streams.producer import partition_of
 from lapledger.producers.campaigns.attempts import WorkerFacts
 from lapledger.producers.campaigns.worker import Worker
@@ -54,7 +55,7 @@ class PoolFollower:
         self._again = self._held_back = False
         self._told = self._looked = service.edge.monotonic()
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """Takes works when there may be new ones; running them goes on meanwhile."""
         lanes = frozenset(partition for stream, partition in assigned if stream == REQUESTS)
         self._tend()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.events import CampaignOpened, ProgramAdded, TestAdded, WorkerStarted
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.objects.blobs import Blobs
@@ -151,4 +151,4 @@ def host_fingerprint() -> tuple[str, str]:
         model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 30)
     description = f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {memory} GiB"
-    return sha256_words("host", description)[:16], description
+    return sha256_fields("host", description)[:16], description

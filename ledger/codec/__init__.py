@@ -1,1 +1,1 @@
-"""How columns are told shortly, in frames and in segments, and the canonical bytes that digests cover."""
+"""Compact column encodings for frames and segments, and the canonical bytes that digests cover."""

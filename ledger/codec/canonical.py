@@ -1,7 +1,8 @@
 """Digests of what is stored: bytes, canonical columns and work ids. SHA-256 throughout, no I/O.
 
 A digest covers values, never the bytes of an IPC message: equal Arrow arrays can have unequal buffers, offsets,
-padding and encodings, and sealing dissolves frames into segments.
+padding and encodings, and sealing dissolves frames into segments. Null slots are zeroed for the same reason: Arrow
+leaves their bytes undefined.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lapledger.ledger.codec.encodings import Words, narrow, tell
+from lapledger.ledger.codec.encodings import DictionaryColumn, encode_strings, narrow
 
 Part: TypeAlias = Any
 """Bytes, or a view of bytes or numbers, to be joined."""
@@ -26,7 +27,7 @@ NUMBERS: Mapping[int, np.dtype[Any]] = {
     pa.int64().id: np.dtype("<i8"),
     pa.float64().id: np.dtype("<f8"),
 }
-"""The numbers that columns hold, by the id of their Arrow type. Integers of any width are told as 64 bits."""
+"""The numbers that columns hold, by the id of their Arrow type. Integers of any width stand for 64-bit values."""
 
 _FLAG, _LIST = pa.bool_().id, pa.list_(pa.string()).id
 KINDS: Mapping[np.dtype[Any], bytes] = {
@@ -45,9 +46,12 @@ def sha256(*parts: bytes) -> str:
     return hashlib.sha256(b"".join(pieces)).hexdigest()
 
 
-def sha256_words(*words: str | int) -> str:
-    """SHA-256 of words, each preceded by its length, as 64 hex digits: the form of every id."""
-    return sha256(*[str(word).encode() for word in words])
+def sha256_fields(*fields: str | int) -> str:
+    """SHA-256 of the fields, each preceded by its length, as 64 hex digits: the form of every id.
+
+    The length prefix keeps ("ab", "c") and ("a", "bc") apart.
+    """
+    return sha256(*[str(field).encode() for field in fields])
 
 
 def blob_digest(data: bytes) -> str:
@@ -57,7 +61,7 @@ def blob_digest(data: bytes) -> str:
 
 def work_id(campaign: str, program: str, test: str, block: int) -> str:
     """The id of a work: campaign, program, test and repetition block."""
-    return sha256_words("work", campaign, program, test, block)
+    return sha256_fields("work", campaign, program, test, block)
 
 
 def rows_digest(batch: pa.RecordBatch) -> str:
@@ -70,8 +74,8 @@ def canonical(columns: Sequence[pa.Array], bounds: Sequence[int]) -> Iterator[by
 
     First the number of rows, in 8 bytes. Then each column: its kind, then 0, or 1 and a bit a row that is set where
     there is a value; then the values, null slots zeroed. Flags take a byte. Integers take the least width and strings
-    the form that `ledger.codec.encodings` chooses: `texts` ends and bytes; `octets`; or `words`: their number, ends and
-    bytes, then the number of each row's word. Lists give their lengths, and their items as a column.
+    the form that `ledger.codec.encodings` chooses: `texts` ends and bytes; `octets`; or `words`, a dictionary: size,
+    ends and bytes, then each row's code. Lists give their lengths, and their items as a column.
     """
     slices = zip(*[_slices(column, bounds) for column in columns], strict=True)
     for (start, end), parts in zip(pairwise(bounds), slices, strict=True):
@@ -129,7 +133,7 @@ def _head(kind: bytes, valid: npt.NDArray[np.bool_]) -> bytes:
 
 
 def _lists(column: pa.ListArray, bounds: Sequence[int]) -> Iterable[Sequence[Part]]:
-    """Parquet renames the child of a list, so its kind is told without it."""
+    """The kind is written without the child's name, as Parquet renames the child of a list."""
     for head, (a, b) in zip(_heads(b"list\x00", column, bounds), pairwise(bounds), strict=False):
         part = column.slice(a, b - a)
         lengths = pc.fill_null(pc.list_value_length(part), 0).to_numpy().astype("<i8")
@@ -138,13 +142,13 @@ def _lists(column: pa.ListArray, bounds: Sequence[int]) -> Iterable[Sequence[Par
 
 
 def _strings(column: pa.Array, bounds: Sequence[int]) -> Iterable[Sequence[Part]]:
-    for head, told in zip(_heads(b"string\x00", column, bounds), tell(column, bounds), strict=False):
-        if isinstance(told, Words):
-            yield [head, b"words", len(told.words).to_bytes(4, "little"), *_texts(told.words), told.numbers]
-        elif isinstance(told, np.ndarray):
-            yield [head, b"octets", told.shape[1].to_bytes(1, "little"), told]
+    for head, encoded in zip(_heads(b"string\x00", column, bounds), encode_strings(column, bounds), strict=False):
+        if isinstance(encoded, DictionaryColumn):
+            yield [head, b"words", len(encoded.values).to_bytes(4, "little"), *_texts(encoded.values), encoded.codes]
+        elif isinstance(encoded, np.ndarray):
+            yield [head, b"octets", encoded.shape[1].to_bytes(1, "little"), encoded]
         else:
-            yield [head, b"texts", *_texts(told)]
+            yield [head, b"texts", *_texts(encoded)]
 
 
 def _texts(strings: pa.StringArray) -> Sequence[Part]:

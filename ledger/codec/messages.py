@@ -1,4 +1,4 @@
-"""The metadata of the messages of an Arrow stream: what lies where, read without Arrow and without touching a body.
+"""The metadata of the messages of an Arrow stream: offsets and sizes, read without Arrow and without touching a body.
 
 Only what a frame's stream holds: a schema, dictionaries and a record batch, none compressed. The names are those of
 the Arrow format's flatbuffers (Message.fbs, Schema.fbs).
@@ -14,13 +14,13 @@ NOTHING, SCHEMA, DICTIONARY, BATCH = range(4)
 """Kinds of message; the first stands at the end of a stream."""
 
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-"""What may stand behind the last message."""
+"""Optional end marker after the last message."""
 
 FEW = 4096
-"""Most bytes of metadata whose meaning is kept: frames of one shape have the same."""
+"""Largest metadata, in bytes, that is cached once parsed: frames of one shape repeat it."""
 
 _MARKER = 0xFFFFFFFF
-_PREFIX, _WORD, _LONG = (struct.Struct(form).unpack_from for form in ("<II", "<I", "<q"))
+_PREFIX, _UINT32, _INT64 = (struct.Struct(form).unpack_from for form in ("<II", "<I", "<q"))
 
 
 class WireError(ValueError):
@@ -32,9 +32,10 @@ class WireError(ValueError):
 
 
 class Meta(NamedTuple):
-    """A message: its kind, the bytes before its body and in it; of a batch the rows, nodes and buffers.
+    """A message: its kind, the bytes before and in its body; of a batch the rows, nodes and buffers.
 
-    `nodes` are (rows, nulls) of each column, `buffers` (start, bytes) in the body; a dictionary has a `number`.
+    As in Message.fbs, `nodes` are (rows, nulls) of each column and `buffers` are (start, bytes) in the body; a
+    dictionary has a `number`.
     """
 
     kind: int
@@ -47,7 +48,7 @@ class Meta(NamedTuple):
 
 
 def next_message(payload: bytes, at: int) -> tuple[Meta, int]:
-    """The metadata of the message that begins at a place, and where the message ends.
+    """The metadata of the message that starts at `at`, and the offset where the message ends.
 
     WireError, or an error of `struct` and numpy, where it is broken.
     """
@@ -64,49 +65,49 @@ def next_message(payload: bytes, at: int) -> tuple[Meta, int]:
 def _meta(data: bytes) -> Meta:
     if not data:
         return Meta(NOTHING, 8, 0, -1, 0, [], [])
-    root = _word(data, 0)
-    kind, body = data[_field(data, root, 1)], _long(data, root, 3)  # Message: version, header_type, header, bodyLength
+    root = _uint32(data, 0)
+    kind, body = data[_field(data, root, 1)], _int64(data, root, 3)  # Message: version, header_type, header, bodyLength
     table, number, size = _table(data, root, 2), -1, 8 + len(data)
     if body < 0:
         raise WireError("undecodable", "not an Arrow stream: a message of negative length")
     if kind == DICTIONARY:  # DictionaryBatch: id, data, isDelta
         if _field(data, table, 2):
-            raise WireError("bad-schema", "a frame holds each dictionary whole")
-        number, table = _long(data, table, 0), _table(data, table, 1)
+            raise WireError("bad-schema", "a frame holds no delta dictionaries")
+        number, table = _int64(data, table, 0), _table(data, table, 1)
     elif kind != BATCH:
         return Meta(kind, size, body, -1, 0, [], [])
     if _field(data, table, 3):  # RecordBatch: length, nodes, buffers, compression
-        raise WireError("undecodable", "its buffers are compressed, which no frame's are")
+        raise WireError("undecodable", "its buffers are compressed, which frames do not allow")
     nodes, buffers = _pairs(data, _table(data, table, 1)), _pairs(data, _table(data, table, 2))
-    return Meta(kind, size, body, number, _long(data, table, 0), nodes, buffers)
+    return Meta(kind, size, body, number, _int64(data, table, 0), nodes, buffers)
 
 
 def dictionary_numbers(message: bytes) -> list[int]:
     """The number of each column's dictionary, from the message of a schema; -1 where it has none."""
     data = message[8:]
-    fields = _table(data, _table(data, _word(data, 0), 2), 1)  # Schema: endianness, fields
+    fields = _table(data, _table(data, _uint32(data, 0), 2), 1)  # Schema: endianness, fields
     numbers = []
-    for at in range(fields + 4, fields + 4 + 4 * _word(data, fields), 4):
-        field = at + _word(data, at)  # Field: name, nullable, type_type, type, dictionary
-        numbers.append(_long(data, _table(data, field, 4), 0) if _field(data, field, 4) else -1)
+    for at in range(fields + 4, fields + 4 + 4 * _uint32(data, fields), 4):
+        field = at + _uint32(data, at)  # Field: name, nullable, type_type, type, dictionary
+        numbers.append(_int64(data, _table(data, field, 4), 0) if _field(data, field, 4) else -1)
     return numbers
 
 
 def _pairs(data: bytes, vector: int) -> list[list[int]]:
-    pairs: list[list[int]] = np.frombuffer(data, "<i8", 2 * _word(data, vector), vector + 4).reshape(-1, 2).tolist()
+    pairs: list[list[int]] = np.frombuffer(data, "<i8", 2 * _uint32(data, vector), vector + 4).reshape(-1, 2).tolist()
     return pairs
 
 
 def _table(data: bytes, table: int, field: int) -> int:
-    """Where the table or vector in a field of a flatbuffer table lies."""
+    """Offset of the table or vector in a field of a flatbuffer table."""
     at = _field(data, table, field)
     if not at:
         raise WireError("undecodable", "not an Arrow stream: a part of its metadata is missing")
-    return at + _word(data, at)
+    return at + _uint32(data, at)
 
 
 def _field(data: bytes, table: int, field: int) -> int:
-    """Where a field of a flatbuffer table lies; 0 when it is absent."""
+    """Offset of a field of a flatbuffer table; 0 when it is absent."""
     vtable = table - int.from_bytes(data[table : table + 4], "little", signed=True)
     at = 4 + 2 * field
     if vtable < 0 or at >= int.from_bytes(data[vtable : vtable + 2], "little"):
@@ -115,11 +116,11 @@ def _field(data: bytes, table: int, field: int) -> int:
     return table + offset if offset else 0
 
 
-def _long(data: bytes, table: int, field: int) -> int:
-    """A whole number of 64 bits in a field of a flatbuffer table; 0 when it is absent."""
+def _int64(data: bytes, table: int, field: int) -> int:
+    """A 64-bit integer in a field of a flatbuffer table; 0 when it is absent."""
     at = _field(data, table, field)
-    return int(_LONG(data, at)[0]) if at else 0
+    return int(_INT64(data, at)[0]) if at else 0
 
 
-def _word(data: bytes, at: int) -> int:
-    return int(_WORD(data, at)[0])
+def _uint32(data: bytes, at: int) -> int:
+    return int(_UINT32(data, at)[0])

@@ -1,6 +1,7 @@
 """SHA-256 digests in hex digits and UUIDs as octets, half as many bytes, and back; whole columns at once.
 
-Only the one spelling that ids have here is taken: lower case, and a UUID with its four dashes.
+Only the spelling used by ids here is accepted: lower case, and a UUID with its four dashes. Any other spelling would
+not decode to the same string.
 """
 
 from binascii import hexlify, unhexlify
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 HEX, UUID = 64, 36
-"""Lengths of the strings that are told as octets: a SHA-256, and a UUID."""
+"""Lengths of the strings that are encoded as octets: a SHA-256 and a UUID."""
 
 WIDTHS = (HEX // 2, 16)
 """Octets of each."""
@@ -21,7 +22,7 @@ _LOWER = 0x20202020
 """The bit that decimal digits and lower-case letters have and upper-case letters lack, in each of four bytes."""
 
 _RUNS = ((0, 0, "u8"), (9, 8, "u4"), (14, 12, "u4"), (19, 16, "u4"), (24, 20, "u4"), (28, 24, "u8"))
-"""Where digits stand in a UUID and without dashes, and how many move at once."""
+"""Offset of each run of digits in the UUID, its offset without dashes, and the width that is copied at once."""
 
 Octets = npt.NDArray[np.uint8]
 
@@ -49,7 +50,7 @@ def _from_uuids(text: Octets) -> Octets | None:
 
 
 def _spaced(grid: Octets, start: int, kind: str) -> npt.NDArray[Any]:
-    """What stands at one place of every row, as numbers [rows]."""
+    """The bytes from `start` of every row, viewed as numbers of `kind` [rows]; a view, no copy."""
     return np.ndarray((len(grid),), kind, grid, start, (grid.shape[1],))
 
 

@@ -1,4 +1,4 @@
-"""Packed batches: columns in their short forms. Strings that repeat are a dictionary, digests and UUIDs octets.
+"""Packed batches: columns in their compact encodings. Repeating strings are a dictionary, digests and UUIDs octets.
 
 Packed batches travel in frames and go into segments; `plain` gives the exact schema back. Any Arrow reader reads both.
 Pure: no digests, no I/O.
@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lapledger.ledger.codec.canonical import fixed
-from lapledger.ledger.codec.encodings import SAMPLE, Told, Words, narrow, strings, tell
+from lapledger.ledger.codec.encodings import SAMPLE, DictionaryColumn, EncodedColumn, encode_strings, narrow, strings
 from lapledger.ledger.codec.octets import WIDTHS
 
 _NARROW = (pa.int8(), pa.int16(), pa.int32())
 _OCTETS = tuple(map(pa.binary, WIDTHS))
-_SEALED_WORDS = pa.dictionary(pa.int32(), pa.string())
+_SEALED_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 _INTEGERS = frozenset(kind.id for kind in (*_NARROW, pa.int64()))
-_STRINGS = frozenset(kind.id for kind in (pa.string(), _SEALED_WORDS, *_OCTETS))
+_STRINGS = frozenset(kind.id for kind in (pa.string(), _SEALED_DICTIONARY, *_OCTETS))
 _PLAIN = frozenset(kind.id for kind in (pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.list_(pa.string())))
-_WORDS = frozenset(
+_DICTIONARIES = frozenset(
     pa.dictionary(number, pa.string())
     for number in (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32())
 )
@@ -34,20 +34,20 @@ def holds(schema: pa.Schema, declared: pa.Schema) -> bool:
     return schema.equals(declared) or (
         schema.names == declared.names
         and all(
-            field.nullable == own.nullable and (field.type == own.type or _packs(field.type, own.type))
-            for field, own in zip(schema, declared, strict=True)
+            field.nullable == expected.nullable and (field.type == expected.type or _packs(field.type, expected.type))
+            for field, expected in zip(schema, declared, strict=True)
         )
     )
 
 
-def _packs(kind: pa.DataType, own: pa.DataType) -> bool:
-    if own == pa.string():
-        return kind in _WORDS or kind in _OCTETS
-    return own == pa.int64() and kind in _NARROW
+def _packs(kind: pa.DataType, expected: pa.DataType) -> bool:
+    if expected == pa.string():
+        return kind in _DICTIONARIES or kind in _OCTETS
+    return expected == pa.int64() and kind in _NARROW
 
 
 def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with each column in its short form (`ledger.codec.encodings`); few rows are plain."""
+    """The batch with each column encoded compactly (`ledger.codec.encodings`); short batches stay plain."""
     return plain(batch) if batch.num_rows < SAMPLE else next(packed_slices(batch, [0, batch.num_rows]))
 
 
@@ -71,17 +71,17 @@ def _packed_slices(column: pa.Array, bounds: Sequence[int]) -> Iterator[pa.Array
             pa.array(part, mask=_nulls(rows)) for rows, part in zip(slices, narrow(fixed(column), bounds), strict=True)
         )
     if column.type.id in _STRINGS:
-        return (_packed(rows, told) for rows, told in zip(slices, tell(column, bounds), strict=True))
+        return (_packed(rows, encoded) for rows, encoded in zip(slices, encode_strings(column, bounds), strict=True))
     return slices
 
 
-def _packed(column: pa.Array, told: Told) -> pa.Array:
-    if isinstance(told, Words):
-        return pa.DictionaryArray.from_arrays(pa.array(told.numbers, mask=_nulls(column)), told.words)
-    if isinstance(told, np.ndarray):
-        rows, width = told.shape
-        return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), rows, [None, pa.py_buffer(told)])
-    return told
+def _packed(column: pa.Array, encoded: EncodedColumn) -> pa.Array:
+    if isinstance(encoded, DictionaryColumn):
+        return pa.DictionaryArray.from_arrays(pa.array(encoded.codes, mask=_nulls(column)), encoded.values)
+    if isinstance(encoded, np.ndarray):
+        rows, width = encoded.shape
+        return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), rows, [None, pa.py_buffer(encoded)])
+    return encoded
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -97,7 +97,7 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.int64()) if column.type.id in _INTEGERS else column
 
 
-def word_bytes(column: pa.DictionaryArray) -> int:
+def decoded_string_bytes(column: pa.DictionaryArray) -> int:
     """Bytes of a dictionary column's strings once they are plain, computed without making them."""
     lengths = pc.binary_length(column.dictionary).to_numpy().astype(np.int64)
     return int(lengths[_codes(column)].sum()) if len(lengths) else 0
@@ -106,13 +106,13 @@ def word_bytes(column: pa.DictionaryArray) -> int:
 def joined(schema: pa.Schema, batches: Sequence[pa.RecordBatch], like: pa.Schema | None = None) -> pa.Table:
     """The rows of many batches, plain or packed, as one table [rows] of one chunk.
 
-    Columns have the types of `schema`, except that strings told in words in some batch have a common dictionary; with
-    `like`, they have its types.
+    Columns have the types of `schema`, except that strings encoded as a dictionary in a batch share one dictionary;
+    with `like`, they have its types.
     """
     if not batches:
         return (like or schema).empty_table()
     runs = [pa.Table.from_batches(run) for _, run in groupby(batches, _Schema)]
-    columns = [[run.column(place) for run in runs] for place in range(len(schema))]
+    columns = [[run.column(index) for run in runs] for index in range(len(schema))]
     kinds = [_kind(field, parts) for field, parts in zip(schema, columns, strict=True)] if like is None else like.types
     arrays = [_joined(parts, kind) for parts, kind in zip(columns, kinds, strict=True)]
     return pa.Table.from_batches([_of(arrays, schema)])
@@ -129,24 +129,24 @@ class _Schema:
 
 
 def _kind(field: pa.Field, parts: Sequence[pa.ChunkedArray]) -> pa.DataType:
-    return _SEALED_WORDS if any(pa.types.is_dictionary(part.type) for part in parts) else field.type
+    return _SEALED_DICTIONARY if any(pa.types.is_dictionary(part.type) for part in parts) else field.type
 
 
 def _joined(parts: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.Array:
-    wanted = _joined_words if kind == _SEALED_WORDS else lambda part: _plain(part.combine_chunks())
-    found = [wanted(part) for part in parts]
-    return found[0] if len(found) == 1 else pa.chunked_array(found, type=kind).combine_chunks()
+    wanted = _joined_dictionary if kind == _SEALED_DICTIONARY else lambda part: _plain(part.combine_chunks())
+    arrays = [wanted(part) for part in parts]
+    return arrays[0] if len(arrays) == 1 else pa.chunked_array(arrays, type=kind).combine_chunks()
 
 
-def _joined_words(part: pa.ChunkedArray) -> pa.DictionaryArray:
+def _joined_dictionary(part: pa.ChunkedArray) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(part.type):
-        found = strings(part.combine_chunks()).dictionary_encode()
+        dictionary = strings(part.combine_chunks()).dictionary_encode()
     else:
         try:
-            found = part.combine_chunks()
-        except pa.ArrowInvalid:  # the type of the numbers is too small for all words together
-            found = part.cast(_SEALED_WORDS).combine_chunks()
-    return pa.DictionaryArray.from_arrays(found.indices.cast(pa.int32()), found.dictionary)
+            dictionary = part.combine_chunks()
+        except pa.ArrowInvalid:  # the code type is too narrow for the union of all dictionaries
+            dictionary = part.cast(_SEALED_DICTIONARY).combine_chunks()
+    return pa.DictionaryArray.from_arrays(dictionary.indices.cast(pa.int32()), dictionary.dictionary)
 
 
 def _codes(column: pa.DictionaryArray) -> npt.NDArray[Any]:

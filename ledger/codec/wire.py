@@ -1,8 +1,10 @@
 """The canonical bytes of a frame straight from its Arrow stream, without making a column: the fast way to its digest.
 
-A batch in its short forms is read here; for anything else `Wire.canonical` is None, and `ledger.codec.canonical` gives
-the same bytes from the columns. Whether offsets make sense is for Arrow to check: a wrong one never reads outside the
-payload.
+Why the shortcut is right: the canonical form of a column is exactly what a compactly encoded column has in its buffers
+(values, codes, string bytes), behind a fixed head. So each reader below only checks that the sender chose the very
+encoding that `ledger.codec.encodings` would choose for these values; then it copies the buffers. Wherever that does not
+hold, or is not cheap to see, `Wire.canonical` is None and `ledger.codec.canonical` computes the bytes from the columns:
+None is always safe, wrong bytes never are. Arrow validates the offsets; a wrong one cannot read outside the payload.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lapledger.ledger.codec.canonical import KINDS, NUMBERS, Part
-from lapledger.ledger.codec.encodings import MOST_WORDS, SAMPLE, in_order, is_narrow, number_type
+from lapledger.ledger.codec.encodings import MAX_DISTINCT, SAMPLE, in_first_occurrence_order, is_narrow, number_type
 from lapledger.ledger.codec.messages import BATCH, DICTIONARY, END, FEW, WireError, next_message
 from lapledger.ledger.codec.messages import dictionary_numbers as numbers_of
 from lapledger.ledger.codec.packing import holds
@@ -24,7 +26,7 @@ from lapledger.ledger.events import EVENTS
 
 
 class Column(NamedTuple):
-    """How a column lies in a record batch. `read` gives its canonical bytes, None where they are not short forms."""
+    """The layout of a column in a batch. `read` gives its canonical bytes, None where it is not compactly encoded."""
 
     read: Callable[["Wire", "Column", int, int], list[Part] | None]
     buffers: int
@@ -33,8 +35,8 @@ class Column(NamedTuple):
     dictionary: int
 
 
-class WireWords(NamedTuple):
-    """The words of a dictionary: how many, 0 unless they are distinct, and their canonical bytes."""
+class WireDictionary(NamedTuple):
+    """A dictionary: how many values, 0 unless they are distinct, and their canonical bytes."""
 
     distinct: int
     canonical: bytes
@@ -42,30 +44,30 @@ class WireWords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Where the parts of a payload lie: (rows, nulls) of each column, (start, bytes) of each buffer in the body.
+    """The parts of a payload: (rows, nulls) of each column, (start, bytes) of each buffer in the body.
 
     `columns` is None when the type has nested columns.
     """
 
     payload: bytes
     columns: tuple[Column, ...] | None
-    words: Mapping[int, WireWords]
+    dictionaries: Mapping[int, WireDictionary]
     body: int
     rows: int
     nodes: list[list[int]]
     buffers: list[list[int]]
 
     def canonical(self) -> bytes | None:
-        """What `ledger.codec.canonical.canonical` gives for the batch; None when that has to be asked."""
+        """The bytes that `ledger.codec.canonical.canonical` gives for the batch; None when it has to compute them."""
         if self.columns is None or not self.rows:
             return None
         parts: list[Part] = [self.rows.to_bytes(8, "little")]
         at = 0
         for column, (_, nulls) in zip(self.columns, self.nodes, strict=True):
-            found = column.read(self, column, nulls, at)
-            if found is None:
+            column_parts = column.read(self, column, nulls, at)
+            if column_parts is None:
                 return None
-            parts += found
+            parts += column_parts
             at += column.buffers
         return b"".join(parts)
 
@@ -90,18 +92,18 @@ def read_wire(payload: bytes, name: str, version: int) -> Wire:
     layout = _layout(name, version, payload[:at])
     if layout is None:
         raise WireError("bad-schema", f"columns differ from {name} version {version}")
-    words: dict[int, WireWords] = {}
+    dictionaries: dict[int, WireDictionary] = {}
     for _ in range(layout.dictionaries):
         start = at
         meta, at = next_message(payload, start)
         if meta.kind == DICTIONARY:
-            read = _words_of if at - start <= FEW else _words_of.__wrapped__
-            words[meta.number] = read(payload[start:at])
+            read = _read_dictionary if at - start <= FEW else _read_dictionary.__wrapped__
+            dictionaries[meta.number] = read(payload[start:at])
     start = at
     meta, at = next_message(payload, start)
-    if meta.kind != BATCH or len(words) != layout.dictionaries or payload[at:] not in (b"", END):
+    if meta.kind != BATCH or len(dictionaries) != layout.dictionaries or payload[at:] not in (b"", END):
         raise WireError("bad-schema", "a frame holds one record batch and nothing else but its dictionaries")
-    return Wire(payload, layout.columns, words, start + meta.size, meta.rows, meta.nodes, meta.buffers)
+    return Wire(payload, layout.columns, dictionaries, start + meta.size, meta.rows, meta.nodes, meta.buffers)
 
 
 class _Layout(NamedTuple):
@@ -111,7 +113,7 @@ class _Layout(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _layout(name: str, version: int, message: bytes) -> _Layout | None:
-    """The columns that a schema's message tells of; None when they are not those of the type."""
+    """The columns in a schema message; None when they are not those of the type."""
     schema = pa.ipc.read_schema(pa.py_buffer(message))
     if not holds(schema, EVENTS[name, version].schema):
         return None
@@ -124,7 +126,7 @@ def _layout(name: str, version: int, message: bytes) -> _Layout | None:
 
 def _column(kind: pa.DataType, number: int) -> Column:
     if pa.types.is_dictionary(kind):
-        return Column(_words, 2, b"string\x00words", np.dtype(kind.index_type.to_pandas_dtype()), number)
+        return Column(_dictionary, 2, b"string\x00words", np.dtype(kind.index_type.to_pandas_dtype()), number)
     if pa.types.is_string(kind):
         return Column(_texts, 3, b"string\x00texts", np.dtype(np.uint8), -1)
     if pa.types.is_fixed_size_binary(kind):
@@ -164,18 +166,24 @@ def _flags(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None
 def _octets(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
     width = column.dtype.itemsize
     sample = bytes(wire.part(at + 1, SAMPLE * width))
-    if nulls or wire.rows < SAMPLE or len({sample[a : a + width] for a in range(0, len(sample), width)}) <= MOST_WORDS:
+    if (
+        nulls
+        or wire.rows < SAMPLE
+        or len({sample[a : a + width] for a in range(0, len(sample), width)}) <= MAX_DISTINCT
+    ):
         return None
     return [column.head, wire.part(at + 1, wire.rows * width)]
 
 
-def _words(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
-    count, canonical = wire.words[column.dictionary]
+def _dictionary(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None:
+    count, canonical = wire.dictionaries[column.dictionary]
     if nulls or wire.rows < SAMPLE or not count or column.dtype != number_type(count):
         return None
     if count > 1:
         numbers = wire.array(at + 1, column.dtype)
-        if not in_order(numbers, count) or (count > MOST_WORDS and numbers[:SAMPLE].max() >= MOST_WORDS):
+        if not in_first_occurrence_order(numbers, count) or (
+            count > MAX_DISTINCT and numbers[:SAMPLE].max() >= MAX_DISTINCT
+        ):
             return None
     return [column.head, canonical, wire.part(at + 1, wire.rows * column.dtype.itemsize)]
 
@@ -188,17 +196,17 @@ def _texts(wire: Wire, column: Column, nulls: int, at: int) -> list[Part] | None
 
 
 @lru_cache(maxsize=4096)
-def _words_of(message: bytes) -> WireWords:
-    """The words of a dictionary, from its message; most stand in many frames."""
+def _read_dictionary(message: bytes) -> WireDictionary:
+    """A dictionary from its message; cached, as most recur in many frames."""
     meta, _ = next_message(message, 0)
     count, body = meta.rows, meta.size
     if meta.nodes[0][1]:
-        raise WireError("bad-schema", "null among the words of a dictionary")
+        raise WireError("bad-schema", "null among the values of a dictionary")
     if not count:
-        return WireWords(0, b"")
-    edges = np.frombuffer(message, "<i4", count + 1, body + meta.buffers[1][0])
+        return WireDictionary(0, b"")
+    offsets = np.frombuffer(message, "<i4", count + 1, body + meta.buffers[1][0])
     text = message[body + meta.buffers[2][0] :]
-    words = {text[a:b] for a, b in pairwise(edges.tolist())}
-    ends = (edges[1:] - edges[0]).astype("<i4").tobytes()
-    canonical = count.to_bytes(4, "little") + ends + text[edges[0] : edges[-1]]
-    return WireWords(count if len(words) == count else 0, canonical)
+    distinct = {text[a:b] for a, b in pairwise(offsets.tolist())}
+    ends = (offsets[1:] - offsets[0]).astype("<i4").tobytes()
+    canonical = count.to_bytes(4, "little") + ends + text[offsets[0] : offsets[-1]]
+    return WireDictionary(count if len(distinct) == count else 0, canonical)

@@ -1,7 +1,7 @@
 """How an event type is declared: a frozen dataclass, a fixed name, a version, and the Arrow schema they give.
 
 Nothing here, and no event type, reads a clock, the host, the environment or a source of randomness: whoever saw the
-fact passes everything in. Names are words with a version (`timing.measured`, 1), never class paths.
+fact passes everything in. Names are dotted texts with a version (`timing.measured`, 1), never class paths.
 """
 
 import dataclasses

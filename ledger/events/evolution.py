@@ -18,9 +18,9 @@ def project(table: pa.Table, stored: EventType, wanted: EventType) -> pa.Table:
     for field in added.schema:
         table = table.append_column(field, pa.repeat(added[field.name][0], len(table)))
     names = {*stored.schema.names, *added.column_names}
-    own = [name for name in wanted.schema.names if name in table.column_names]
-    chosen = table.select([*own, *(name for name in table.column_names if name not in names)])
-    fields = [wanted.schema.field(f.name).with_type(f.type) if f.name in own else f for f in chosen.schema]
+    event_columns = [name for name in wanted.schema.names if name in table.column_names]
+    chosen = table.select([*event_columns, *(name for name in table.column_names if name not in names)])
+    fields = [wanted.schema.field(f.name).with_type(f.type) if f.name in event_columns else f for f in chosen.schema]
     return pa.Table.from_arrays(chosen.columns, schema=pa.schema(fields))
 
 

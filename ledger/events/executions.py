@@ -18,8 +18,8 @@ OUTCOMES = (
     "sandbox_fault",
 )
 """How an attempt may end."""
-UNTOLD = "failed"
-"""How an attempt ended of which another tool says that it failed, and not how: imported executions alone have it."""
+UNSPECIFIED_FAILURE = "failed"
+"""Outcome of an imported attempt that the other tool reports as failed without a reason."""
 
 
 @fact("campaign.opened", 1, stream=CONTROL)
@@ -117,7 +117,7 @@ class ExecutionRequested:
 
 
 LANES = PARTITIONS[REQUESTS]
-"""Each lane has a partition of its own; requests of version 1 lie where lane 4 does."""
+"""Each lane has a partition of its own; requests of version 1 share the partition of lane 4."""
 
 
 @fact("timing.measured", 1)

@@ -1,7 +1,7 @@
-"""What other tools' result files tell: the events of programs and executions once more, open where a file is silent.
+"""Results of other tools: the events of programs and executions again, with null where a file has no value.
 
 Version 1 of these events is what our own sandbox writes, which knows every column. Version 2 has the same columns, null
-where unknown; words that are unknown are empty. Nothing here is measured, guessed or derived.
+where unknown; unknown texts are empty. Nothing here is measured, guessed or derived.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How facts travel: a frame is a batch of events of one type from one producer, as an Arrow IPC stream with headers.
+"""The unit of transport: a frame is a batch of events of one type from one producer, an Arrow IPC stream with headers.
 
 The headers are CloudEvents 1.0 attributes in binary mode, so any Kafka tool can route a frame and `pyarrow.ipc` alone
 can read it. Frames are values: no I/O here. Hostile bytes become `FrameError`, never another exception.
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lapledger.ledger.codec.canonical import canonical, sha256_words
+from lapledger.ledger.codec.canonical import canonical, sha256_fields
 from lapledger.ledger.codec.messages import WireError
-from lapledger.ledger.codec.packing import holds, packed, plain, word_bytes
+from lapledger.ledger.codec.packing import decoded_string_bytes, holds, packed, plain
 from lapledger.ledger.codec.wire import Wire, read_wire
 from lapledger.ledger.events import EVENTS, EventType
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
 MAX_PAYLOAD_BYTES = 64 << 20
 MAX_DECODED_BYTES = 256 << 20
-MAX_WORD = 1000
+MAX_HEADER_CHARS = 1000
 
 
 class FrameError(ValueError):
-    """A record that cannot be admitted; `reason` is one fixed word, the message says more."""
+    """A record that cannot be admitted; `reason` is a fixed identifier, the message gives details."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -67,13 +67,13 @@ class Frame:
 
     @property
     def batch(self) -> pa.RecordBatch:
-        """The rows with the exact schema of `declared`; made anew at each call."""
+        """The rows with the exact schema of `declared`; computed at each call."""
         return self.packed if self.packed.schema.equals(self.declared.schema) else plain(self.packed)
 
 
 def genesis(epoch: str, stream: str, partition: int) -> str:
     """The previous digest of a chain's first frame; it binds the chain to its stream and partition."""
-    return sha256_words("genesis", epoch, stream, partition)
+    return sha256_fields("genesis", epoch, stream, partition)
 
 
 def make_frame(declared: EventType, key: str, link: Link, batch: pa.RecordBatch) -> Frame:
@@ -93,15 +93,15 @@ def frame_digest(declared: EventType, key: str, link: Link, batch: pa.RecordBatc
 
 
 def frame_digests(
-    declared: EventType, columns: Sequence[pa.Array], bounds: Sequence[int], places: Sequence[tuple[str, Link]]
+    declared: EventType, columns: Sequence[pa.Array], bounds: Sequence[int], keyed_links: Sequence[tuple[str, Link]]
 ) -> Iterator[str]:
-    """The digests of many frames, from the columns of all their rows; `places` are their keys and links [frames]."""
-    for (key, link), values in zip(places, canonical(columns, bounds), strict=True):
+    """The digests of many frames, from the columns of all their rows; `keyed_links` [frames] hold (key, link)."""
+    for (key, link), values in zip(keyed_links, canonical(columns, bounds), strict=True):
         yield _digest(declared, key, link, values)
 
 
 def _digest(declared: EventType, key: str, link: Link, values: bytes) -> str:
-    head = sha256_words(declared.name, declared.version, key, link.epoch, link.sequence, link.previous)
+    head = sha256_fields(declared.name, declared.version, key, link.epoch, link.sequence, link.previous)
     hasher = hashlib.sha256(head.encode())
     hasher.update(values)
     return hasher.hexdigest()
@@ -167,7 +167,7 @@ def decode(record: Record) -> Frame:
     batch, values = _read_batch(record.payload, declared)
     if str(batch.num_rows) != record.headers.get("ce_laprows"):
         raise FrameError(
-            "header-mismatch", f"header says {record.headers.get('ce_laprows')} rows, payload has {batch.num_rows}"
+            "header-mismatch", f"header has {record.headers.get('ce_laprows')} rows, payload has {batch.num_rows}"
         )
     digest = _digest(declared, key, link, values)
     if digest != record.headers.get("ce_lapdigest"):
@@ -179,8 +179,8 @@ def _read_headers(headers: Mapping[str, str]) -> tuple[EventType, str, Link]:
     try:
         name, version = headers["ce_type"], header_number(headers["ce_lapversion"])
         partition, sequence = header_number(headers["ce_lappartition"]), header_number(headers["ce_lapsequence"])
-        key, epoch = header_word(headers["ce_subject"]), header_word(headers["ce_lapepoch"])
-        stream, previous = header_word(headers["ce_lapstream"]), header_word(headers["ce_lapprevious"])
+        key, epoch = header_text(headers["ce_subject"]), header_text(headers["ce_lapepoch"])
+        stream, previous = header_text(headers["ce_lapstream"]), header_text(headers["ce_lapprevious"])
         link = Link(epoch, stream, partition, sequence, previous)
     except (KeyError, ValueError) as error:
         raise FrameError("bad-header", f"missing or malformed header: {error}") from None
@@ -198,9 +198,9 @@ def header_number(text: str) -> int:
     return int(text)
 
 
-def header_word(text: str) -> str:
-    """A word that every database can keep: short, valid Unicode, without NUL; ValueError for another."""
-    if len(text) > MAX_WORD or "\0" in text:
+def header_text(text: str) -> str:
+    """A text that every database can store: short, valid Unicode, without NUL; ValueError for any other."""
+    if len(text) > MAX_HEADER_CHARS or "\0" in text:
         raise ValueError(f"{text[:40]!r} is too long or holds NUL")
     text.encode()  # UnicodeEncodeError is a ValueError
     return text
@@ -221,8 +221,8 @@ def _read_batch(payload: bytes, declared: EventType) -> tuple[pa.RecordBatch, by
     except FrameError:
         raise
     except (pa.ArrowException, StopIteration, EOFError, OSError, *_BROKEN) as error:
-        words = " ".join(str(error).split())[:200]
-        raise FrameError("undecodable", f"not an Arrow stream of one batch: {words}") from None
+        cause = " ".join(str(error).split())[:200]
+        raise FrameError("undecodable", f"not an Arrow stream of one batch: {cause}") from None
 
 
 _BROKEN = (ValueError, MemoryError, OverflowError, IndexError, KeyError, struct.error)
@@ -249,11 +249,11 @@ def _check_batch(batch: pa.RecordBatch, wire: Wire, declared: EventType) -> None
 def _decoded_bytes(batch: pa.RecordBatch, payload: int) -> int:
     """Bytes of the rows once they are plain; an upper bound where even that is allowed.
 
-    Buffers may share bytes of the payload, and a word may stand in every row.
+    Buffers may share bytes of the payload, and a dictionary value may occur in every row.
     """
     bound = payload * max(int(batch.num_rows), 8 * int(batch.num_columns))
     if bound <= MAX_DECODED_BYTES:
         return bound
     return 8 * int(batch.nbytes) + sum(
-        word_bytes(array) for array in batch.columns if pa.types.is_dictionary(array.type)
+        decoded_string_bytes(array) for array in batch.columns if pa.types.is_dictionary(array.type)
     )

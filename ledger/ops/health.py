@@ -1,6 +1,6 @@
-"""How well a ledger is, for probes: each part is asked for a short time; what does not answer is told.
+"""Health checks for probes: each part gets a short time to answer; one that does not is reported as failing.
 
-Only looks: nothing is repaired, and no failure of a server is raised.
+Read-only: nothing is repaired, and no failure of a server is raised.
 """
 
 import threading
@@ -18,30 +18,31 @@ from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.reader import segment_rows
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Partition
 from lapledger.ledger.streams.kafka.stream import brokers, fast_checksums
 
 OK, DEGRADED, FAILING = "ok", "degraded", "failing"
 _ORDER = (OK, DEGRADED, FAILING)
 
 PATIENCE_SECONDS = 4
-"""How long a part may take to answer."""
+"""How long a part may take to answer, in seconds."""
 
 TAIL_BYTES = 4 << 30
-"""A tail that is larger waits for a sealer that is not there."""
+"""A larger tail means that no sealer is running."""
 
 LOW_FACTOR = 2
-"""A disk with less than so many times its reserve is told before writers stop."""
+"""A disk with less free than this many times its reserve is reported before writers stop."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One part: its state, in words with what to do, and in figures."""
+    """One part: its state, a message with what to do next, and figures."""
 
     name: str
     state: str
-    words: str
+    message: str
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -76,7 +77,7 @@ def health(location: Location, *, now_ms: int) -> Health:
 
 
 def _hurried(location: Location) -> Location:
-    """The same place, with servers that are waited for only shortly."""
+    """The same location with short server timeouts."""
     kafka = location.kafka and replace(location.kafka, timeout_seconds=PATIENCE_SECONDS / 2)
     if not location.sql:
         return replace(location, kafka=kafka)
@@ -84,14 +85,14 @@ def _hurried(location: Location) -> Location:
     return replace(location, kafka=kafka, sql=url.render_as_string(hide_password=False))
 
 
-def _in_time(what: str, ask: Callable[[], T]) -> T:
+def _in_time(what: str, call: Callable[[], T]) -> T:
     """The answer; Unavailable when it takes too long, whatever a library below waits for."""
     answers: list[T] = []
     errors: list[LapError] = []
 
     def run() -> None:
         try:
-            answers.append(ask())
+            answers.append(call())
         except LapError as error:
             errors.append(error)
 
@@ -107,17 +108,17 @@ def _in_time(what: str, ask: Callable[[], T]) -> T:
 
 def _all(ledger: Ledger, status: LedgerStatus) -> Iterator[Check]:
     admitted = sum(part.admitted for part in status.partitions)
-    words = f"{admitted} frames admitted, {status.segments} segments"
-    yield Check("database", OK, words, {"admitted": admitted, "segments": status.segments, "cut": status.cut})
+    message = f"{counted(admitted, 'frame')} admitted, {counted(status.segments, 'segment')}"
+    yield Check("database", OK, message, {"admitted": admitted, "segments": status.segments, "cut": status.cut})
     yield from _stream(ledger, status)
     yield _gaps(status)
     for name, check in (("quarantine", _quarantine), ("tail", _tail), ("segments", _store)):
-        yield _asked(name, partial(check, ledger))
-    yield _asked("disk", lambda: _disk(ledger.location, ledger))
+        yield _guarded(name, partial(check, ledger))
+    yield _guarded("disk", lambda: _disk(ledger.location, ledger))
 
 
-def _asked(name: str, check: Callable[[], Check]) -> Check:
-    """A check's answer, or that what it asks does not answer."""
+def _guarded(name: str, check: Callable[[], Check]) -> Check:
+    """The check's result, or a failing one when its part does not answer."""
     try:
         return _in_time(f"the {name}", check)
     except LapError as error:
@@ -125,10 +126,10 @@ def _asked(name: str, check: Callable[[], Check]) -> Check:
 
 
 def _stream(ledger: Ledger, status: LedgerStatus) -> Iterator[Check]:
-    """Whether the stream answers and is the one that was read, and how far the ledger is behind it."""
+    """Whether the stream answers and has the identity that was read, and the consumer lag."""
     names = sorted({part.stream for part in status.partitions})
 
-    def ask() -> tuple[dict[str, str], Mapping[tuple[str, int], int]]:
+    def identify() -> tuple[dict[str, str], Mapping[Partition, int]]:
         stream = ledger.stream()
         try:
             return {name: stream.identity(name) for name in names}, waiting_records(stream, status)
@@ -136,15 +137,19 @@ def _stream(ledger: Ledger, status: LedgerStatus) -> Iterator[Check]:
             stream.close()
 
     try:
-        identities, waiting = _in_time("the stream", ask)
+        identities, waiting = _in_time("the stream", identify)
     except LapError as error:
         yield Check("stream", FAILING, str(error))
         return
-    other = [name for name in names if not _same(status, name, identities[name])]
-    if other:
-        yield Check("stream", FAILING, f"{', '.join(other)} was made anew since it was read; give its old stream back")
+    recreated = [name for name in names if not _same(status, name, identities[name])]
+    if recreated:
+        yield Check(
+            "stream",
+            FAILING,
+            f"{', '.join(recreated)} was recreated since it was last read; restore the original stream",
+        )
         return
-    yield Check("stream", OK, "it is the one that was read", {"identity": identities})
+    yield Check("stream", OK, "stream identity matches", {"identity": identities})
     yield _lag(status, waiting)
 
 
@@ -152,22 +157,27 @@ def _same(status: LedgerStatus, name: str, identity: str) -> bool:
     return all(part.identity in ("", identity) for part in status.partitions if part.stream == name)
 
 
-def _lag(status: LedgerStatus, waiting: Mapping[tuple[str, int], int]) -> Check:
+def _lag(status: LedgerStatus, waiting: Mapping[Partition, int]) -> Check:
     behind = {f"{stream}/{partition}": count for (stream, partition), count in waiting.items() if count}
     holders = {f"{part.stream}/{part.partition}": part.holder for part in status.partitions if part.holder}
     alone = sorted(set(behind) - set(holders))
     figures = {"records": sum(behind.values()), "partitions": behind, "holders": holders}
-    words = f"{figures['records']} records wait, {len(set(holders.values()))} sinks hold leases"
+    message = f"consumer lag {figures['records']}; {counted(len(set(holders.values())), 'active sink')}"
     if alone:
-        return Check("lag", DEGRADED, f"{words}; nobody admits {', '.join(alone)}: start `lap sink`", figures)
-    return Check("lag", OK, words, figures)
+        return Check("lag", DEGRADED, f"{message}; no sink for {', '.join(alone)}: start `lap sink`", figures)
+    return Check("lag", OK, message, figures)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun in the right number: "1 frame", "2 frames"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _gaps(status: LedgerStatus) -> Check:
     count = sum(part.gaps for part in status.partitions)
     if not count:
         return Check("gaps", OK, "none open", {"frames": 0})
-    return Check("gaps", DEGRADED, f"{count} frames were skipped by producers and have not come", {"frames": count})
+    return Check("gaps", DEGRADED, f"{counted(count, 'frame')} missing in producer sequences", {"frames": count})
 
 
 _WAITING = text(
@@ -182,9 +192,11 @@ def _quarantine(ledger: Ledger) -> Check:
     if not reasons:
         return Check("quarantine", OK, "empty", {"records": 0, "reasons": {}})
     figures = {"records": sum(reasons.values()), "reasons": reasons}
-    words = f"{figures['records']} records: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-    words += "; two producers were one, which no retry mends" if "fork" in reasons else ""
-    return Check("quarantine", DEGRADED, f"{words}; see `lap quarantine list`", figures)
+    message = f"{counted(figures['records'], 'record')}: " + ", ".join(
+        f"{count} {reason}" for reason, count in reasons.items()
+    )
+    message += "; two producers used one identity, which a retry cannot repair" if "fork" in reasons else ""
+    return Check("quarantine", DEGRADED, f"{message}; see `lap quarantine list`", figures)
 
 
 _TAIL = text("SELECT count(*) AS frames, coalesce(sum(length(payload)), 0) AS bytes FROM tail")
@@ -194,10 +206,10 @@ def _tail(ledger: Ledger) -> Check:
     with reading(ledger.engine) as connection:
         row = connection.execute(_TAIL).one()
     figures = {"frames": int(row.frames), "bytes": int(row.bytes)}
-    words = f"{row.frames} frames, {int(row.bytes) >> 20} MiB not sealed"
+    message = f"{counted(row.frames, 'unsealed frame')}, {int(row.bytes) >> 20} MiB"
     if figures["bytes"] > TAIL_BYTES:
-        return Check("tail", DEGRADED, f"{words}; run `lap seal`", figures)
-    return Check("tail", OK, words, figures)
+        return Check("tail", DEGRADED, f"{message}; run `lap seal`", figures)
+    return Check("tail", OK, message, figures)
 
 
 def _store(ledger: Ledger) -> Check:
@@ -207,11 +219,11 @@ def _store(ledger: Ledger) -> Check:
     if not rows:
         return Check("segments", OK, "none sealed yet")
     ledger.segments.check_opens(rows[-1:])
-    return Check("segments", OK, "the newest can be read")
+    return Check("segments", OK, "newest segment is readable")
 
 
 def _disk(location: Location, ledger: Ledger | None) -> Check:
-    """What is left of the local disk, above its reserve, and for how long."""
+    """Free space on the local disk against its reserve, and how long it will last."""
     free, reserve = free_bytes(location.root), location.reserve_bytes
     rate = None
     if ledger is not None and not location.store:
@@ -219,11 +231,11 @@ def _disk(location: Location, ledger: Ledger | None) -> Check:
         rate = bytes_a_day(listing, sum(stored.bytes for stored in listing))
     days = max(0, free - reserve) / rate if rate else None
     figures = {"free_bytes": free, "reserve_bytes": reserve, "days_to_full": days}
-    words = f"{free >> 20} MiB free, {reserve >> 20} MiB in reserve"
-    words += "" if days is None else f", full in {days:.0f} days at the pace so far"
+    message = f"{free >> 20} MiB free, {reserve >> 20} MiB in reserve"
+    message += "" if days is None else f", full in {days:.0f} days at the current rate"
     if free < reserve:
-        return Check("disk", FAILING, f"{words}; writers stop: free some space", figures)
-    return Check("disk", DEGRADED if free < LOW_FACTOR * reserve else OK, words, figures)
+        return Check("disk", FAILING, f"{message}; writers stop: free some space", figures)
+    return Check("disk", DEGRADED if free < LOW_FACTOR * reserve else OK, message, figures)
 
 
 def _broker(location: Location) -> list[Check]:
@@ -235,7 +247,7 @@ def _broker(location: Location) -> list[Check]:
         count = _in_time("the broker", lambda: brokers(settings))
     except LapError as error:
         return [Check("stream", FAILING, str(error))]
-    return [Check("stream", OK, f"{count} brokers answer")]
+    return [Check("stream", OK, f"{counted(count, 'broker')} responding")]
 
 
 def _checksums(location: Location) -> list[Check]:

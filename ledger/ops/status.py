@@ -1,4 +1,4 @@
-"""How far a ledger has come: what was admitted of each partition, what waits, and what was put aside."""
+"""The state of a ledger: frames admitted per partition, consumer lag, and quarantined records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from lapledger.ledger.store.open_ledger import Ledger, cut_now, head_now
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.streams.base import Partition
 from lapledger.ledger.streams.kafka.stream import KafkaStream
 from lapledger.ledger.streams.local import LocalStream
 
@@ -25,10 +26,10 @@ _PARTITIONS = text(
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """One partition, in frames: admitted, of these not sealed yet, duplicates, missing in gaps; and records put aside.
+    """One partition, in frames: admitted, unsealed (`tail`), duplicates, missing in gaps; and quarantined records.
 
-    `waiting` counts records of the stream that were not read yet, None where it was not asked; of the `quarantined`
-    ones, `retried` were admitted since. `holder` has the partition's lease, empty for nobody. The stream of this
+    `waiting` counts records of the stream that were not read yet, None where unknown; of the `quarantined` ones,
+    `retried` were admitted since. `holder` has the partition's lease, empty for nobody. The stream of this
     identity, empty for none so far, was read up to `position`.
     """
 
@@ -48,7 +49,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus:
-    """The whole ledger: its partitions, sealed segments, and the cut with the head that belongs to it."""
+    """The ledger: its partitions, number of sealed segments, and the cut with its head."""
 
     identity: str
     cut: str
@@ -58,18 +59,18 @@ class LedgerStatus:
 
 
 def ledger_status(ledger: Ledger, *, now_ms: int = 0) -> LedgerStatus:
-    """What was admitted, what waits and what was put aside, as of now; leases that end before `now_ms` have no holder.
+    """Frames admitted, records waiting and quarantined, as of now; leases that end before `now_ms` have no holder.
 
     Unavailable when a server does not answer.
     """
-    found = database_status(ledger, now_ms=now_ms)
+    status = database_status(ledger, now_ms=now_ms)
     stream = ledger.stream()
     try:
-        waiting = waiting_records(stream, found)
+        waiting = waiting_records(stream, status)
     finally:
         stream.close()
-    partitions = tuple(replace(part, waiting=waiting[part.stream, part.partition]) for part in found.partitions)
-    return replace(found, partitions=partitions)
+    partitions = tuple(replace(part, waiting=waiting[part.stream, part.partition]) for part in status.partitions)
+    return replace(status, partitions=partitions)
 
 
 def database_status(ledger: Ledger, *, now_ms: int = 0) -> LedgerStatus:
@@ -98,13 +99,13 @@ def database_status(ledger: Ledger, *, now_ms: int = 0) -> LedgerStatus:
     return LedgerStatus(ledger.identity, cut, partitions, segments, head)
 
 
-def waiting_records(stream: LocalStream | KafkaStream, status: LedgerStatus) -> Mapping[tuple[str, int], int]:
-    """How many records of each partition lie on the stream behind what was read."""
+def waiting_records(stream: LocalStream | KafkaStream, status: LedgerStatus) -> Mapping[Partition, int]:
+    """Consumer lag: records of each partition on the stream that were not read yet."""
     ends = stream.ends()
     waiting = {}
     for part in status.partitions:
-        place = part.stream, part.partition
-        waiting[place] = max(0, ends.get(place, 0) - part.position)
-        if waiting[place] and isinstance(stream, LocalStream):  # its offsets are shared by all partitions
-            waiting[place] = stream.waiting(*place, part.position)
+        partition = part.stream, part.partition
+        waiting[partition] = max(0, ends.get(partition, 0) - part.position)
+        if waiting[partition] and isinstance(stream, LocalStream):  # its offsets are shared by all partitions
+            waiting[partition] = stream.waiting(*partition, part.position)
     return waiting

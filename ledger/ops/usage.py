@@ -1,6 +1,6 @@
-"""How much room a ledger takes: bytes by part and rows by event type; and how long the disk will do.
+"""The space that a ledger uses: bytes by part, rows by event type, and how long the disk will last.
 
-How fast it grows is told by the files themselves: what was stored between the oldest and the newest of them.
+The growth rate comes from the files themselves: the bytes stored between the oldest and the newest of them.
 """
 
 import os
@@ -37,11 +37,11 @@ class TypeUsage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Bytes by part; `tail_bytes` and `quarantine_bytes` are payloads and lie within `sql_bytes`.
+    """Bytes by part; `tail_bytes` and `quarantine_bytes` are payloads and part of `sql_bytes`.
 
     Where a broker keeps the stream its bytes are None. `days_to_full` is how long the ledger's own disk has room above
     the reserve at `bytes_a_day`; both are None when less than an hour was recorded, the first also when nothing of the
-    ledger lies on this disk.
+    ledger is on this disk.
     """
 
     sql_bytes: int
@@ -57,7 +57,7 @@ class Usage:
 
 
 def usage(ledger: Ledger) -> Usage:
-    """The room that a ledger takes now, in bytes, and its rows by event type, sorted by name."""
+    """The space that a ledger uses now, in bytes, and its rows by event type, sorted by name."""
     with reading(ledger.engine) as connection:
         tail = _number(connection, "SELECT coalesce(sum(length(payload)), 0) FROM tail")
         quarantine = _number(connection, "SELECT coalesce(sum(length(payload)), 0) FROM quarantine")

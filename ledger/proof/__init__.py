@@ -3,7 +3,7 @@
 It reads and collects problems; it repairs nothing and raises nothing for what it finds.
 """
 
-from lapledger.ledger.proof.heads import Written, written_now
+from lapledger.ledger.proof.heads import RecordedHead, current_head
 from lapledger.ledger.proof.verify import Proof, verify
 
-__all__ = ["Proof", "Written", "verify", "written_now"]
+__all__ = ["Proof", "RecordedHead", "current_head", "verify"]

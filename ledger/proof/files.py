@@ -9,7 +9,7 @@ from lapledger.ledger.codec.encodings import occurring, strings
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import EventType
 from lapledger.ledger.ordered_threads import in_order
-from lapledger.ledger.proof.findings import Findings, place
+from lapledger.ledger.proof.findings import Findings, frame_location
 from lapledger.ledger.store.objects.blobs import Blobs
 from lapledger.ledger.store.sql.engine import reading
 
@@ -19,9 +19,9 @@ _DELETE = "it may be deleted while nothing writes to the ledger"
 class BlobCheck:
     """Recomputes all blobs once, then looks up every blob that an event names (columns whose name ends in `_blob`)."""
 
-    def __init__(self, found: Findings) -> None:
-        self._found = found
-        self._present = _checked_blobs(found)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._present = _checked_blobs(findings)
 
     @property
     def count(self) -> int:
@@ -39,34 +39,34 @@ class BlobCheck:
 
     def _missing(self, declared: EventType, table: pa.Table, name: str, digest: str) -> None:
         row = table.slice(strings(table[name].combine_chunks()).index(digest).as_py(), 1)
-        where = place(*(row[column][0].as_py() for column in ("_stream", "_partition", "_admission")))
-        self._found.problem(f"blob {digest} is missing: {declared.name} names it in {name} ({where})")
+        where = frame_location(*(row[column][0].as_py() for column in ("_stream", "_partition", "_admission")))
+        self._findings.problem(f"blob {digest} is missing: {declared.name} names it in {name} ({where})")
 
 
-def _checked_blobs(found: Findings) -> set[str]:
-    blobs = found.ledger.blobs
+def _checked_blobs(findings: Findings) -> set[str]:
+    blobs = findings.ledger.blobs
     names = list(blobs.digests())
     checks = in_order(partial(_wrong, blobs, name) for name in names)
     present: set[str] = set()
-    for number, (name, words) in enumerate(zip(names, checks, strict=True), start=1):
-        found.progress("blobs", number, len(names))
-        if words is not None:
+    for number, (name, problem) in enumerate(zip(names, checks, strict=True), start=1):
+        findings.progress("blobs", number, len(names))
+        if problem is not None:
             present.add(name)
-        if words:
-            found.problem(words)
+        if problem:
+            findings.problem(problem)
     if gone := len(names) - len(present):
-        found.notes.append(f"{gone} blobs were removed meanwhile; those that an event names are told")
-    found.notes += [f"{place} is no blob; {_DELETE}" for place in blobs.strays()]
+        findings.notes.append(f"{gone} blobs were removed meanwhile; those that an event names are reported")
+    findings.notes += [f"{path} is no blob; {_DELETE}" for path in blobs.strays()]
     return present
 
 
 def _wrong(blobs: Blobs, name: str, *, again: bool = False) -> str | None:
-    """What is wrong with a listed blob; empty when it is whole, None when it is gone, as it may be if none names it.
+    """The problem with a listed blob; empty when it is intact, None when it is gone, as it may be if no event names it.
 
-    Asked for twice, as a collector may put it aside for a moment.
+    Checked twice, as a collector may rename it for a moment.
     """
     try:
-        if not blobs.is_whole(name):
+        if not blobs.is_intact(name):
             return f"blob {blobs.where(name)} was altered: its SHA-256 differs from its name"
     except Fault as fault:
         if not blobs.has(name):
@@ -75,19 +75,19 @@ def _wrong(blobs: Blobs, name: str, *, again: bool = False) -> str | None:
     return ""
 
 
-def note_orphans(found: Findings) -> None:
+def note_orphans(findings: Findings) -> None:
     """Notes objects beside the segments that the ledger does not name: left by a sealing that was cut short, harmless.
 
     Names are looked up after the files, in a transaction of its own: a sealing may have ended since this one began.
     """
-    segments = found.ledger.segments
+    segments = findings.ledger.segments
     names = [stored.name for stored in segments.listing()]
-    with reading(found.ledger.engine) as now:
+    with reading(findings.ledger.engine) as now:
         rows = now.execute(_NAMES).all()
     named = {f"{row.type}.v{row.version}/{row.name}.parquet" for row in rows}
     named |= {f"{row.type}.v{row.version}/{row.manifest}.json" for row in rows}
     strays = [segments.where(name) for name in names if name not in named]
-    found.notes += [f"{place} belongs to no segment of this ledger; {_DELETE}" for place in strays]
+    findings.notes += [f"{path} belongs to no segment of this ledger; {_DELETE}" for path in strays]
 
 
 _NAMES = text("SELECT type, version, name, manifest FROM segment")

@@ -10,9 +10,10 @@ from sqlalchemy import Connection, text
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.store.frame_rows import FrameMeta
 from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.streams.base import Partition
 
 Progress = Callable[[str, int, int], None]
-"""Told the part at work, how much of it is done, and how much there is."""
+"""Called with the current part, how much of it is done, and the total."""
 
 NONSENSE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, pa.ArrowException)
 """What Python and Arrow raise when a database or file holds values of a kind that nobody of us writes."""
@@ -29,15 +30,15 @@ class Findings:
     ledger: Ledger
     connection: Connection
     progress: Progress
-    seen: dict[tuple[str, int], bytearray]
+    seen: dict[Partition, bytearray]
     problems: list[str]
     notes: list[str] = field(default_factory=list)
     frames: int = 0
     events: int = 0
 
-    def problem(self, words: str) -> None:
-        """Notes something that proves damage, as one line."""
-        self.problems.append(" ".join(words.split()))
+    def problem(self, message: str) -> None:
+        """Record something that proves damage, as one line."""
+        self.problems.append(" ".join(message.split()))
 
     def mark(self, meta: FrameMeta) -> None:
         """Counts a frame whose rows were recomputed, in a segment or in the tail."""
@@ -47,14 +48,14 @@ class Findings:
         if 0 < meta.admission < len(marks):
             marks[meta.admission] = min(marks[meta.admission] + 1, 2)
         else:
-            self.problem(f"{meta.place} lies beyond the admissions of its partition")
+            self.problem(f"{meta.location} is past the admissions of its partition")
 
-    def frame_words(self, stream: str, partition: int, admission: int) -> str:
-        """How a problem names a frame: its place, and what the database says that it holds."""
+    def describe_frame(self, stream: str, partition: int, admission: int) -> str:
+        """A frame in messages: its position, and its type, key and size according to the database."""
         bound = {"stream": stream, "partition": partition, "admission": admission}
         row = self.connection.execute(_KNOWN, bound).one_or_none()
         what = "" if row is None else f" ({row.type} of {row.key!r}, {row.rows} events)"
-        return f"{place(stream, partition, admission)}{what}"
+        return f"{frame_location(stream, partition, admission)}{what}"
 
     @contextmanager
     def guarded(self, what: str) -> Iterator[None]:
@@ -67,6 +68,6 @@ class Findings:
             self.problem(f"{what} cannot be checked, it holds what nobody wrote: {type(error).__name__}: {error}")
 
 
-def place(stream: str, partition: int, admission: int) -> str:
-    """How a problem names the place of a frame."""
+def frame_location(stream: str, partition: int, admission: int) -> str:
+    """The position of a frame in messages."""
     return f"frame {stream}/{partition} admission {admission}"

@@ -1,4 +1,4 @@
-"""The word that a ledger is written down as: its head and the cut that it covers, in one piece to copy."""
+"""The head of a ledger with the cut that it covers, as one text to store off-site."""
 
 import re
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ _HEAD = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A head that was written down outside the ledger, with the cut that it covers."""
+class RecordedHead:
+    """A head that was recorded outside the ledger, with the cut that it covers."""
 
     cut: Cut
     head: str
 
     @classmethod
-    def parse(cls, word: str) -> "Written":
-        """The head in a word; UserError when it is none."""
-        head, at, cut = word.strip().partition("@")
+    def parse(cls, text: str) -> "RecordedHead":
+        """The head in a text; UserError when it is malformed."""
+        head, at, cut = text.strip().partition("@")
         if not at or not _HEAD.fullmatch(head):
-            raise UserError(f"{word[:100]!r} is no head; give {_FORM}")
+            raise UserError(f"{text[:100]!r} is not a head; give {_FORM}")
         return cls(Cut.parse(cut), head)
 
     def __str__(self) -> str:
         return f"{self.head}@{self.cut}"
 
 
-def written_now(ledger: Ledger) -> Written:
-    """The head of everything admitted and sealed now, to be written down elsewhere."""
+def current_head(ledger: Ledger) -> RecordedHead:
+    """The head of everything admitted and sealed now, to be stored elsewhere."""
     with reading(ledger.engine) as connection:
-        return Written(cut_now(connection), head_now(connection))
+        return RecordedHead(cut_now(connection), head_now(connection))

@@ -1,6 +1,6 @@
-"""Manifests as values: parsed with every field of the kind that it must have, so that nothing behind needs to ask.
+"""Manifests as values: parsed with every field type-checked, so that later code need not.
 
-Whether they tell the truth is checked elsewhere (`ledger.proof.links`).
+Whether their contents are true is checked in `ledger.proof.links`.
 """
 
 import json
@@ -40,7 +40,7 @@ class Moved(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What stands beside a segment. `digest` is that of its bytes; `together` are the first and last place sealed.
+    """The manifest of a segment. `digest` is that of its bytes; `together` the first and last ordinal of its sealing.
 
     `moved` holds every partition once the ledger was moved to another stream.
     """
@@ -69,7 +69,7 @@ class Manifest:
 
 
 def parse(data: bytes, digest: str) -> Manifest:
-    """The manifest of that digest in these bytes; Fault when they are none. Whether they give it is not asked."""
+    """The manifest of that digest in these bytes; Fault when they are none. The digest is not checked."""
     try:
         return _parsed(data, digest)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -100,7 +100,7 @@ def _parsed(data: bytes, digest: str) -> Manifest:
 
 
 def read_manifest(segments: Segments, segment: Segment) -> Manifest:
-    """A segment's manifest, whole; Fault when it is missing, altered or no manifest."""
+    """A segment's manifest with its frames; Fault when it is missing, altered or no manifest."""
     data = segments.manifest(segment)
     if blob_digest(data) != segment.manifest:
         where = segments.where(segments.manifest_name(segment))
@@ -127,14 +127,14 @@ def _tuple(kinds: Sequence[type], values: Any) -> Any:
 
 
 def _frames(rows: list[Any]) -> list[FrameMeta]:
-    """The frames; words that come back are kept once, as many frames share their stream, key and epoch."""
-    words: dict[str, str] = {}
-    shared = words.setdefault
-    found = []
+    """The frames; repeated texts are kept once, as many frames share their stream, key and epoch."""
+    shared_texts: dict[str, str] = {}
+    shared = shared_texts.setdefault
+    metas = []
     for row in rows:
         if type(row) is not list or tuple(map(type, row)) != _FRAME or row[-2] < 1:
             raise TypeError(f"{row!r} is no frame"[:200])
         stream, partition, admission, key, epoch, *rest = row
-        words_of = shared(stream, stream), partition, admission, shared(key, key), shared(epoch, epoch)
-        found.append(FrameMeta(*words_of, *rest))
-    return found
+        head = shared(stream, stream), partition, admission, shared(key, key), shared(epoch, epoch)
+        metas.append(FrameMeta(*head, *rest))
+    return metas

@@ -1,6 +1,6 @@
-"""Checks the positions: what each partition says that it admitted, and how far it says that its stream was read.
+"""Checks the positions: how much each partition admitted, and how far its stream was read.
 
-By what SQL and the manifests say; `ledger.proof.stream_crosscheck` asks the stream itself.
+By SQL and the manifests; `ledger.proof.stream_crosscheck` compares with the stream itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,45 +23,53 @@ _READ = text(
     "SELECT f.admission, f.source_offset FROM frame f WHERE f.stream = :stream AND f.partition = :partition"
     " ORDER BY f.admission"
 )
-_PUT_ASIDE = text(
+_QUARANTINED = text(
     "SELECT source_offset FROM quarantine WHERE stream = :stream AND partition = :partition AND id > :moved_id"
     " ORDER BY source_offset"
 )
 _LAST = text("SELECT coalesce(max(id), 0) FROM quarantine")
 
 Retried = frozenset[tuple[str, int, int]]
-"""Places of frames that a retry took from the quarantine: they came from before the position."""
+"""Positions of frames that a retry took from the quarantine: they came from before the next position."""
 
 Step = tuple[str, Reached, Moved]
-"""What a manifest (its digest; none: the database now) says of one position, and of what came from earlier streams."""
+"""What a manifest (its digest; none: the database now) records of one position and of earlier streams."""
 
 
-def check_positions(found: Findings, now: PartitionHeads, links: Links, retried: Retried) -> None:
+def check_positions(findings: Findings, now: PartitionHeads, links: Links, retried: Retried) -> None:
     """Problems where a position is not that of the frames, or contradicts what the manifests kept of it."""
-    rows, last = found.connection.execute(_POSITIONS).all(), found.connection.execute(_LAST).scalar_one()
-    places = [(name, partition) for name, count in sorted(PARTITIONS.items()) for partition in range(count)]
-    if [(row.stream, row.partition) for row in rows] != places:
-        found.problem(f"the positions are not one for each of the {len(places)} partitions")
+    rows, last = findings.connection.execute(_POSITIONS).all(), findings.connection.execute(_LAST).scalar_one()
+    partitions = [(name, partition) for name, count in sorted(PARTITIONS.items()) for partition in range(count)]
+    if [(row.stream, row.partition) for row in rows] != partitions:
+        findings.problem(f"the positions are not one for each of the {len(partitions)} partitions")
     if len({(row.moves, row.moved_id) for row in rows}) > 1 or any(row.moved_id > last for row in rows):
-        found.problem("the positions do not agree on how often the ledger was moved, and on what it had put aside then")
+        findings.problem(
+            "the positions do not agree on how often the ledger was moved, and on what was quarantined then"
+        )
     for row in rows:
-        with found.guarded(f"position {row.stream}/{row.partition}"):
+        with findings.guarded(f"position {row.stream}/{row.partition}"):
             steps = _steps(links, row)
-            for problem in [*_numbers(row, now), *_sealed(steps), *_next(found, row, steps, retried)]:
-                found.problem(f"position {row.stream}/{row.partition}{problem}")
+            for problem in [*_numbers(row, now), *_sealed(steps), *_next(findings, row, steps, retried)]:
+                findings.problem(f"position {row.stream}/{row.partition}{problem}")
     for stream in PARTITIONS:
         names = {row.identity for row in rows if row.stream == stream and row.identity}
         if len(names) > 1:
-            found.problem(f"the positions of {stream} name {len(names)} streams: {', '.join(sorted(map(str, names)))}")
+            findings.problem(
+                f"the positions of {stream} name {len(names)} streams: {', '.join(sorted(map(str, names)))}"
+            )
 
 
 def _steps(links: Links, row: Row[Any]) -> list[Step]:
-    """What each manifest says of a position, in the order of the chain, and last what the database says now."""
-    place = row.stream, row.partition
-    never = Moved(*place, 0, 0, 0)
-    own = [(name, one, links.moved.get((name, *place), never)) for name, one in links.reached if one[:2] == place]
-    now = Reached(*place, row.identity, row.next_position, row.admissions, row.head)
-    return [*own, ("", now, Moved(*place, row.moves, row.moved, row.moved_id))]
+    """What each manifest records of a position, in the order of the chain, and last the database now."""
+    partition = row.stream, row.partition
+    never = Moved(*partition, 0, 0, 0)
+    sealed = [
+        (name, reached, links.moved.get((name, *partition), never))
+        for name, reached in links.reached
+        if reached[:2] == partition
+    ]
+    now = Reached(*partition, row.identity, row.next_position, row.admissions, row.head)
+    return [*sealed, ("", now, Moved(*partition, row.moves, row.moved, row.moved_id))]
 
 
 def _numbers(row: Row[Any], now: PartitionHeads) -> Iterator[str]:
@@ -77,7 +85,7 @@ def _numbers(row: Row[Any], now: PartitionHeads) -> Iterator[str]:
 
 
 def _sealed(steps: Sequence[Step]) -> Iterator[str]:
-    """What is said of a position only grows; its stream, and what came from an earlier one, change only by a move."""
+    """A position only grows; its stream, and what came from an earlier one, change only by a move."""
     for (_, before, earlier), (name, after, later) in pairwise(steps):
         where = f": manifest {name}" if name else ""
         if before.admissions > after.admissions:
@@ -86,20 +94,20 @@ def _sealed(steps: Sequence[Step]) -> Iterator[str]:
             if before.identity and before.identity != after.identity:
                 yield f"{where} names the stream {after.identity!r}, it was {before.identity!r} before"
             if earlier != later:
-                yield f"{where} says that {later[3:]} came from an earlier stream, it was {earlier[3:]} before"
+                yield f"{where} records that {later[3:]} came from an earlier stream, it was {earlier[3:]} before"
         elif earlier.moves > later.moves or before.admissions > later.admissions:
-            yield f"{where} says that the ledger was moved {later.moves} times at admission {later.admissions}"
+            yield f"{where} records that the ledger was moved {later.moves} times at admission {later.admissions}"
         elif before.identity and before.identity == after.identity:
-            yield f"{where} says that the ledger was moved, but its stream is {after.identity!r} as before"
+            yield f"{where} records that the ledger was moved, but its stream is {after.identity!r} as before"
 
 
-def _next(found: Findings, row: Row[Any], steps: Sequence[Step], retried: Retried) -> Iterator[str]:
-    """The next position lies behind the last record kept; only duplicates, which leave no row, move it further."""
+def _next(findings: Findings, row: Row[Any], steps: Sequence[Step], retried: Retried) -> Iterator[str]:
+    """The next position is after the last record kept; only duplicates, which leave no row, move it further."""
     bound = {"stream": row.stream, "partition": row.partition, "moved_id": row.moved_id}
     sealed = [reached for _, reached, moved in steps[:-1] if moved.moves == row.moves]
     before = sealed[-1] if sealed else None
     last = -1
-    for admission, offset in found.connection.execute(_READ, bound):
+    for admission, offset in findings.connection.execute(_READ, bound):
         if admission <= row.moved or (row.stream, row.partition, admission) in retried:
             continue
         if offset <= last:
@@ -107,7 +115,7 @@ def _next(found: Findings, row: Row[Any], steps: Sequence[Step], retried: Retrie
         if before is not None and admission > before.admissions and offset < before.next_position:
             yield f": admission {admission} came from {offset} of the stream, which was sealed up to there before"
         last = max(last, offset)
-    put_aside = found.connection.execute(_PUT_ASIDE, bound).scalars().all()
-    due = max([last + 1, 0 if before is None else before.next_position, *(offset + 1 for offset in put_aside[-1:])])
+    quarantined = findings.connection.execute(_QUARANTINED, bound).scalars().all()
+    due = max([last + 1, 0 if before is None else before.next_position, *(offset + 1 for offset in quarantined[-1:])])
     if row.next_position < due or not (row.next_position == due or row.duplicates):
         yield f" is {row.next_position}, its records end at {due}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
-from lapledger.ledger.proof.findings import Findings, place
+from lapledger.ledger.proof.findings import Findings, frame_location
 from lapledger.ledger.proof.positions import Retried
 from lapledger.ledger.store.frame_rows import FrameMeta
 from lapledger.ledger.store.quarantine import PAGE, Quarantined, quarantined
@@ -22,8 +22,8 @@ _REASONS = text("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER B
 class QuarantineCheck:
     """Learns what was sealed of the quarantine, then compares the table with it."""
 
-    def __init__(self, found: Findings) -> None:
-        self._found = found
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._sealed: dict[int, FrameMeta] = {}
 
     @property
@@ -35,7 +35,7 @@ class QuarantineCheck:
         """Notes the records that a segment holds; a problem for one that another segment holds too."""
         for meta in metas:
             if meta.admission in self._sealed:
-                self._found.problem(f"quarantined record {meta.admission} lies in two segments")
+                self._findings.problem(f"quarantined record {meta.admission} is in two segments")
             self._sealed[meta.admission] = meta
 
     def finish(self) -> None:
@@ -44,39 +44,39 @@ class QuarantineCheck:
         for record in self._rows():
             meta = left.pop(record.id, None)
             if meta is None and record.id < self.last_sealed:
-                self._found.problem(f"quarantined record {record.id} lies in no segment, later ones do")
+                self._findings.problem(f"quarantined record {record.id} is in no segment, although later ones are")
             if meta is not None and meta != _meta(record):
-                words = f"{record.stream}/{record.partition} at {record.source_offset}, {record.reason}"
-                self._found.problem(f"quarantined record {record.id} ({words}) differs from its sealed copy")
+                record_text = f"{record.stream}/{record.partition} at {record.source_offset}, {record.reason}"
+                self._findings.problem(f"quarantined record {record.id} ({record_text}) differs from its sealed copy")
         for number in left:
-            self._found.problem(f"quarantined record {number} is sealed, and missing from the SQL database")
-        for row in self._found.connection.execute(_RETRIED).all():
-            with self._found.guarded(f"the retry of quarantined record {row.id}"):
+            self._findings.problem(f"quarantined record {number} is sealed, and missing from the SQL database")
+        for row in self._findings.connection.execute(_RETRIED).all():
+            with self._findings.guarded(f"the retry of quarantined record {row.id}"):
                 self._check_retry(row)
-        self._found.notes += [
-            f"{count} records in quarantine: {reason}" for reason, count in self._found.connection.execute(_REASONS)
+        self._findings.notes += [
+            f"{count} records in quarantine: {reason}" for reason, count in self._findings.connection.execute(_REASONS)
         ]
 
     def _rows(self) -> Iterator[Quarantined]:
         after = 0
-        while some := quarantined(self._found.connection, after=after, limit=PAGE):
+        while some := quarantined(self._findings.connection, after=after, limit=PAGE):
             yield from some
             after = some[-1].id
 
     def _check_retry(self, row: Row[Any]) -> None:
         if row.stream is None:
-            self._found.problem(f"the retry of quarantined record {row.id} is of no record that is there")
+            self._findings.problem(f"the retry of quarantined record {row.id} is of no record that is there")
         elif row.digest is None or row.digest != json.loads(row.headers).get("ce_lapdigest"):
-            where = place(row.stream, row.partition, row.admission)
-            self._found.problem(f"quarantined record {row.id} did not become {where}, as its retry says")
+            where = frame_location(row.stream, row.partition, row.admission)
+            self._findings.problem(f"quarantined record {row.id} did not become {where}, as its retry claims")
 
 
-def retried_frames(found: Findings) -> Retried:
-    """The places of frames that came from the quarantine, as the retries say.
+def retried_frames(findings: Findings) -> Retried:
+    """The positions of frames that came from the quarantine, according to the retries.
 
-    A retry may also lead to a frame that the stream brought itself, from another place.
+    A retry may also lead to a frame that the stream brought itself, from another offset.
     """
-    rows = found.connection.execute(_RETRIED)
+    rows = findings.connection.execute(_RETRIED)
     return frozenset((row.stream, row.partition, row.admission) for row in rows if row.came == row.source_offset)
 
 

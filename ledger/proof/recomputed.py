@@ -1,4 +1,4 @@
-"""Recomputes the digests of whole frames from their rows. Values in, values out: threads run this.
+"""Recomputes the digests of frames from their rows. Values in, values out: threads run this.
 
 Where the rows come from is decided by `ledger.proof.sealed` and `ledger.proof.tail`.
 """
@@ -22,7 +22,7 @@ UNREADABLE = (OSError, *NONSENSE)
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """A frame whose rows do not give its digest: where they lie, and the rows that stand there now."""
+    """A frame whose rows do not give its digest: where they are, and the rows found there."""
 
     where: str
     declared: EventType
@@ -34,8 +34,8 @@ class Altered:
 class Recomputed:
     """What some frames came to: those whose rows could be read, all rows in one table, and what is wrong.
 
-    The table is None where nothing could be read. `runs` are the timings among the rows, by attempt; `notes` tell what
-    is harmless.
+    The table is None where nothing could be read. `runs` are the timings among the rows, by attempt; `notes` are
+    harmless.
     """
 
     declared: EventType
@@ -52,16 +52,16 @@ def altered_frames(
 ) -> tuple[Altered, ...]:
     """The frames whose rows do not give their digest; `batch` holds the rows of all of them, one after another."""
     bounds = list(accumulate((meta.rows for meta in metas), initial=0))
-    whole = sum(end <= batch.num_rows for end in bounds[1:])
+    complete = sum(end <= batch.num_rows for end in bounds[1:])
     if declared is QUARANTINE:
-        digests = _quarantine_digests(metas[:whole], batch)
+        digests = _quarantine_digests(metas[:complete], batch)
     else:
-        links = [(meta.key, meta.link) for meta in metas[:whole]]
-        digests = frame_digests(declared, batch.columns, bounds[: whole + 1], links)
-    found = [*digests, *([""] * (len(metas) - whole))]
+        links = [(meta.key, meta.link) for meta in metas[:complete]]
+        digests = frame_digests(declared, batch.columns, bounds[: complete + 1], links)
+    recomputed = [*digests, *([""] * (len(metas) - complete))]
     return tuple(
         Altered(where, declared, meta, batch.slice(start, meta.rows))
-        for meta, start, digest in zip(metas, bounds, found, strict=False)
+        for meta, start, digest in zip(metas, bounds, recomputed, strict=False)
         if digest != meta.digest
     )
 

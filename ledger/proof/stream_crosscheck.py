@@ -16,9 +16,7 @@ from lapledger.ledger.frames.frame import FrameError, decode
 from lapledger.ledger.proof.findings import Findings
 from lapledger.ledger.proof.manifests import Reached
 from lapledger.ledger.store.frame_rows import FrameMeta
-from lapledger.ledger.streams.base import Stored, Stream
-
-Place = tuple[str, int]
+from lapledger.ledger.streams.base import Partition, Stored, Stream
 
 _POSITIONS = text(
     "SELECT stream, partition, identity, next_position, duplicates, moves, moved, moved_id FROM stream_position"
@@ -41,53 +39,53 @@ _AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Origins:
-    """The stream at hand, how far each partition was sealed, and what the quarantine says.
+class CrosscheckInputs:
+    """The stream at hand, how far each partition was sealed, and the state of the quarantine.
 
-    `quarantine_sealed` is the last id in a segment, `retried` the places of frames that a retry took from there.
+    `quarantine_sealed` is the last id in a segment, `retried` the positions of frames that a retry took from there.
     """
 
     stream: Stream
-    sealed: Mapping[Place, Reached]
+    sealed: Mapping[Partition, Reached]
     quarantine_sealed: int
     retried: frozenset[tuple[str, int, int]]
 
 
-def check_origins(found: Findings, origins: Origins) -> None:
+def crosscheck_stream(findings: Findings, inputs: CrosscheckInputs) -> None:
     """Problems where the ledger and its stream disagree; notes where the stream cannot be read that far back."""
-    rows = found.connection.execute(_POSITIONS).all()
+    rows = findings.connection.execute(_POSITIONS).all()
     try:
-        ends = origins.stream.ends()
+        ends = inputs.stream.ends()
     except LapError as error:
-        found.notes.append(f"the ledger was not compared with its stream: {error}")
+        findings.notes.append(f"the ledger was not compared with its stream: {error}")
         return
     for number, row in enumerate(rows, start=1):
-        found.progress("stream", number, len(rows))
+        findings.progress("stream", number, len(rows))
         try:
-            with found.guarded(f"position {row.stream}/{row.partition}"):
-                _check(found, origins, row, ends.get((row.stream, row.partition), 0))
+            with findings.guarded(f"position {row.stream}/{row.partition}"):
+                _check(findings, inputs, row, ends.get((row.stream, row.partition), 0))
         except LapError as error:
-            found.notes.append(f"{row.stream}/{row.partition} was not compared with its stream: {error}")
+            findings.notes.append(f"{row.stream}/{row.partition} was not compared with its stream: {error}")
 
 
-def _check(found: Findings, origins: Origins, row: Row[Any], end: int) -> None:
+def _check(findings: Findings, inputs: CrosscheckInputs, row: Row[Any], end: int) -> None:
     if row.identity == "" and row.next_position == 0:
         return
-    identity = origins.stream.identity(row.stream)
+    identity = inputs.stream.identity(row.stream)
     if row.identity != identity:
         where = f"position {row.stream}/{row.partition}"
-        found.problem(f"{where} says that it read the stream {row.identity!r}, the stream at hand is {identity!r}")
+        findings.problem(f"{where} names the stream {row.identity!r}, the stream at hand is {identity!r}")
         return
-    start = _start(origins, row)
-    walk = _Walk(found, origins, row, start)
-    for stored in _records(origins.stream, row, start.next_position, min(end, row.next_position)):
+    start = _start(inputs, row)
+    walk = _Walk(findings, inputs, row, start)
+    for stored in _records(inputs.stream, row, start.next_position, min(end, row.next_position)):
         walk.take(stored)
     walk.finish()
 
 
-def _start(origins: Origins, row: Row[Any]) -> Reached:
+def _start(inputs: CrosscheckInputs, row: Row[Any]) -> Reached:
     """What was sealed of this very stream: nothing when the ledger was moved to it since."""
-    sealed = origins.sealed.get((row.stream, row.partition))
+    sealed = inputs.sealed.get((row.stream, row.partition))
     if sealed is None or sealed.identity not in ("", row.identity):
         return Reached(row.stream, row.partition, row.identity, 0, row.moved, "")
     return sealed
@@ -103,16 +101,16 @@ def _records(stream: Stream, row: Row[Any], position: int, end: int) -> Iterator
 class _Walk:
     """One partition's records since the last sealing, each to be found in the ledger once."""
 
-    def __init__(self, found: Findings, origins: Origins, row: Row[Any], start: Reached) -> None:
-        self._found, self._row, self._sealed = found, row, origins.quarantine_sealed
+    def __init__(self, findings: Findings, inputs: CrosscheckInputs, row: Row[Any], start: Reached) -> None:
+        self._findings, self._row, self._sealed = findings, row, inputs.quarantine_sealed
         self._at = row.stream, row.partition
-        self._place: dict[str, object] = {"stream": row.stream, "partition": row.partition}
+        self._bound: dict[str, object] = {"stream": row.stream, "partition": row.partition}
         self._end, self._duplicates = start.next_position, 0
         after = {"after": start.admissions}
-        frames = found.connection.execute(_FRAMES, self._place | after, execution_options={"yield_per": 64})
-        self._frames = _Cursor(frame for frame in frames if (*self._at, frame.admission) not in origins.retried)
+        frames = findings.connection.execute(_FRAMES, self._bound | after, execution_options={"yield_per": 64})
+        self._frames = _Cursor(frame for frame in frames if (*self._at, frame.admission) not in inputs.retried)
         known = {"start": start.next_position, "after": row.moved_id}  # what came before is of an earlier stream
-        self._quarantined = _Cursor(found.connection.execute(_QUARANTINED, self._place | known).all())
+        self._quarantined = _Cursor(findings.connection.execute(_QUARANTINED, self._bound | known).all())
 
     def take(self, stored: Stored) -> None:
         """Accounts for one record."""
@@ -124,7 +122,7 @@ class _Walk:
         elif quarantined is not None:
             self._compare_quarantined(stored, quarantined)
         elif not self._is_known(stored):
-            self._found.problem(
+            self._findings.problem(
                 f"{self._row.stream}/{self._row.partition}: the record at {stored.offset} of the stream was read, but"
                 " the ledger holds it neither as a frame nor in quarantine"
             )
@@ -135,36 +133,38 @@ class _Walk:
         row = self._row
         where = f"position {row.stream}/{row.partition}"
         if row.next_position != self._end:
-            self._found.problem(f"{where} is {row.next_position}, the records that it took end at {self._end}")
+            self._findings.problem(f"{where} is {row.next_position}, the records that it took end at {self._end}")
         if row.duplicates < self._duplicates:
-            self._found.problem(f"{where} counts {row.duplicates} duplicates, its stream has {self._duplicates} since")
+            self._findings.problem(
+                f"{where} counts {row.duplicates} duplicates, its stream has {self._duplicates} since"
+            )
 
     def _without_record(self, offset: int | None) -> None:
         """Problems for what should have come from before an offset, but no record there; None for all that is left."""
-        lost = [self._found.frame_words(*self._at, row.admission) for row in self._frames.before(offset)]
-        aside = self._quarantined.before(offset)
-        unsealed = [row for row in aside if row.id > self._sealed]
+        lost = [self._findings.describe_frame(*self._at, row.admission) for row in self._frames.before(offset)]
+        quarantined = self._quarantined.before(offset)
+        unsealed = [row for row in quarantined if row.id > self._sealed]
         for what in [*lost, *(f"quarantined record {row.id}" for row in unsealed)]:
-            self._found.problem(f"{what} came from a place in the stream where no record lies")
+            self._findings.problem(f"{what} came from an offset of the stream that holds no record")
 
     def _compare(self, stored: Stored, frame: Row[Any]) -> None:
         same = stored.record.headers.get("ce_lapdigest") == frame.digest
         if not same or (frame.payload is not None and frame.payload != stored.record.payload):
-            words = self._found.frame_words(*self._at, frame.admission)
-            self._found.problem(f"{words} is not what its stream holds at {stored.offset}")
+            frame_text = self._findings.describe_frame(*self._at, frame.admission)
+            self._findings.problem(f"{frame_text} is not what its stream holds at {stored.offset}")
 
     def _compare_quarantined(self, stored: Stored, row: Row[Any]) -> None:
         if (json.loads(row.headers), row.payload) != (dict(stored.record.headers), stored.record.payload):
-            self._found.problem(f"quarantined record {row.id} is not what its stream holds at {stored.offset}")
+            self._findings.problem(f"quarantined record {row.id} is not what its stream holds at {stored.offset}")
 
     def _is_known(self, stored: Stored) -> bool:
         """True when an admitted frame came from this record, or from an earlier one that it repeats."""
         headers = stored.record.headers
         link = {"epoch": headers.get("ce_lapepoch", ""), "digest": headers.get("ce_lapdigest", "")}
-        words = headers.get("ce_lapsequence", "")
-        sequence = int(words) if words.isascii() and words.isdigit() and len(words) < 16 else -1
-        bound = self._place | link | {"sequence": sequence}
-        offsets = self._found.connection.execute(_SAME, bound).scalars().all()
+        text = headers.get("ce_lapsequence", "")
+        sequence = int(text) if text.isascii() and text.isdigit() and len(text) < 16 else -1
+        bound = self._bound | link | {"sequence": sequence}
+        offsets = self._findings.connection.execute(_SAME, bound).scalars().all()
         self._duplicates += bool(offsets) and stored.offset not in offsets
         return bool(offsets)
 
@@ -177,7 +177,7 @@ class _Cursor:
         self._next = next(self._rows, None)
 
     def before(self, offset: int | None) -> Iterator[Row[Any]]:
-        """Takes the rows that lie before an offset, all without one."""
+        """Take the rows before an offset; all of them without one."""
         while self._next is not None and (offset is None or self._next.source_offset < offset):
             yield self._next
             self._next = next(self._rows, None)

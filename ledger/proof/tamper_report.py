@@ -15,13 +15,15 @@ from lapledger.ledger.proof.timings import Due, runs_of
 _SHOWN = 3
 
 
-def altered_words(altered: Altered, due: Due, before: pa.RecordBatch | None) -> str:
+def describe_altered(altered: Altered, due: Due, before: pa.RecordBatch | None) -> str:
     """An altered frame in one line; `before` holds its rows as the stream has them, None where it has them no more."""
     declared, meta, rows = altered.declared, altered.meta, plain(altered.batch)
     ids = _ids(declared, rows)
-    words = f"{altered.where}: {meta.place} ({declared.name} of {meta.key!r}, {meta.rows} events{ids}) was altered"
+    frame_text = (
+        f"{altered.where}: {meta.location} ({declared.name} of {meta.key!r}, {meta.rows} events{ids}) was altered"
+    )
     hit = _cells(before, rows) if before is not None else _attempts(declared, rows, due)
-    return f"{words}: its digest differs; hit: {hit}" if hit else f"{words}: its digest differs"
+    return f"{frame_text}: its digest differs; hit: {hit}" if hit else f"{frame_text}: its digest differs"
 
 
 def _ids(declared: EventType, batch: pa.RecordBatch) -> str:

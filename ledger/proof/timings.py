@@ -20,7 +20,7 @@ from lapledger.ledger.store.reader import events
 
 TIMING, FINISHED = "timing.measured", "execution.finished"
 
-_TOLD = 100
+_LISTED = 100
 
 Due = Mapping[str, tuple[int, bytes]]
 """Attempt -> how many timings its end counts, and their digest."""
@@ -28,12 +28,12 @@ Due = Mapping[str, tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The timings of some rows: attempts that are complete and give their digest, and rows that are not whole so.
+    """The timings of some rows: attempts that are complete and give their digest, and the remaining rows.
 
-    An attempt may come apart, in several frames or segments; `rest` holds what must be put together.
+    An attempt may be split over several frames or segments; `rest` holds the parts to be joined.
     """
 
-    whole: list[str]
+    complete: list[str]
     rest: list[tuple[str, pa.RecordBatch]]
 
 
@@ -50,7 +50,7 @@ def runs_of(due: Due, declared: EventType, rows: pa.RecordBatch) -> Runs | None:
     ):
         if attempt in due:
             if due[attempt] == (end - start, digest):
-                runs.whole.append(attempt)
+                runs.complete.append(attempt)
             else:  # taken, as a slice would keep all rows alive
                 runs.rest.append((attempt, plain(rows.slice(start, end - start).take(pa.array(range(end - start))))))
     return runs
@@ -61,11 +61,11 @@ def _encoded(column: pa.Array) -> pa.DictionaryArray:
 
 
 class TimingCheck:
-    """Meets the timings of all rows, in any order, and compares each attempt as soon as its rows are complete."""
+    """Collects the timings of all rows, in any order, and compares each attempt as soon as its rows are complete."""
 
-    def __init__(self, found: Findings) -> None:
-        self._found = found
-        self.due: Due = _finished(found)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.due: Due = _finished(findings)
         self._done: set[str] = set()
         self._pending: dict[str, list[pa.RecordBatch]] = {}
 
@@ -73,7 +73,7 @@ class TimingCheck:
         """Notes the timings of one table; problems for attempts that are complete and do not give their digest."""
         if runs is None:
             return
-        for attempt in runs.whole:
+        for attempt in runs.complete:
             if attempt in self._done or attempt in self._pending:
                 self._too_many(attempt)
             self._done.add(attempt)
@@ -84,11 +84,11 @@ class TimingCheck:
     def finish(self) -> None:
         """Problems for attempts whose timings never became complete, the first ones each, the others counted."""
         lacking = [attempt for attempt, (count, _) in self.due.items() if count > 0 and attempt not in self._done]
-        for attempt in lacking[:_TOLD]:
+        for attempt in lacking[:_LISTED]:
             have = sum(part.num_rows for part in self._pending.get(attempt, []))
-            self._found.problem(f"{FINISHED} {attempt} counts {self.due[attempt][0]} timings, the ledger has {have}")
-        if len(lacking) > _TOLD:
-            self._found.problem(f"{len(lacking) - _TOLD} more executions lack timings")
+            self._findings.problem(f"{FINISHED} {attempt} counts {self.due[attempt][0]} timings, the ledger has {have}")
+        if len(lacking) > _LISTED:
+            self._findings.problem(f"{len(lacking) - _LISTED} more executions lack timings")
 
     def _take_part(self, attempt: str, run: pa.RecordBatch) -> None:
         count, digest = self.due[attempt]
@@ -102,12 +102,12 @@ class TimingCheck:
             return
         self._done.add(attempt)
         if have > count:
-            self._found.problem(f"{FINISHED} {attempt} has {have} timings, it counts {count}")
+            self._findings.problem(f"{FINISHED} {attempt} has {have} timings, it counts {count}")
         elif _digest_of_parts(parts) != digest:
-            self._found.problem(f"{FINISHED} {attempt}: its timings do not give the digest that it recorded")
+            self._findings.problem(f"{FINISHED} {attempt}: its timings do not give the digest that it recorded")
 
     def _too_many(self, attempt: str) -> None:
-        self._found.problem(f"{FINISHED} {attempt} has more timings than it counts")
+        self._findings.problem(f"{FINISHED} {attempt} has more timings than it counts")
 
 
 def _digest_of_parts(parts: list[pa.RecordBatch]) -> bytes:
@@ -115,15 +115,15 @@ def _digest_of_parts(parts: list[pa.RecordBatch]) -> bytes:
     return bytes.fromhex(rows_digest(rows))
 
 
-def _finished(found: Findings) -> Due:
+def _finished(findings: Findings) -> Due:
     columns = ["attempt_id", "timings", "timings_digest"]
-    version, cut = latest(FINISHED).version, cut_now(found.connection)
+    version, cut = latest(FINISHED).version, cut_now(findings.connection)
     try:
-        table = events(found.ledger, FINISHED, version, cut, columns=columns, in_order=False)
+        table = events(findings.ledger, FINISHED, version, cut, columns=columns, in_order=False)
     except (Unavailable, DiskFull):
         raise
     except (LapError, *NONSENSE) as error:
-        found.problem(f"the timings of executions cannot be checked: {error}")
+        findings.problem(f"the timings of executions cannot be checked: {error}")
         return {}
     due: dict[str, tuple[int, bytes]] = {}
     for batch in table.to_batches(max_chunksize=10_000):
@@ -135,4 +135,8 @@ def _finished(found: Findings) -> Due:
 def _raw(digests: pa.StringArray) -> list[bytes]:
     """The bytes of each digest; of what is none, its text."""
     octets = to_octets(digests) if len(digests) and not digests.null_count else None
-    return [str(word).encode() for word in digests.to_pylist()] if octets is None else [row.tobytes() for row in octets]
+    return (
+        [str(digest).encode() for digest in digests.to_pylist()]
+        if octets is None
+        else [row.tobytes() for row in octets]
+    )

@@ -1,4 +1,4 @@
-"""The whole verification in one reading transaction: frames, chains, timings, files, and a head written down before."""
+"""The verification in one reading transaction: frames, chains, timings, files, and a head recorded before."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from sqlalchemy import Connection, text
 
 from lapledger.ledger.errors import DiskFull, Fault
 from lapledger.ledger.ordered_threads import in_order
-from lapledger.ledger.proof.chains import Asked, Heads, check_chains, is_written_head
+from lapledger.ledger.proof.chains import Heads, WantedHeads, check_chains, is_written_head
 from lapledger.ledger.proof.files import BlobCheck, note_orphans
 from lapledger.ledger.proof.findings import Findings, Progress
-from lapledger.ledger.proof.heads import Written
+from lapledger.ledger.proof.heads import RecordedHead
 from lapledger.ledger.proof.links import Links, check_links
 from lapledger.ledger.proof.positions import check_positions
 from lapledger.ledger.proof.quarantine_check import QuarantineCheck, retried_frames
 from lapledger.ledger.proof.recomputed import Recomputed
 from lapledger.ledger.proof.sealed import sealed_calls
-from lapledger.ledger.proof.stream_crosscheck import Origins, check_origins, witness
+from lapledger.ledger.proof.stream_crosscheck import CrosscheckInputs, crosscheck_stream, witness
 from lapledger.ledger.proof.tail import tail_calls
-from lapledger.ledger.proof.tamper_report import altered_words
+from lapledger.ledger.proof.tamper_report import describe_altered
 from lapledger.ledger.proof.timings import TimingCheck
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.heads import ledger_head
 from lapledger.ledger.store.open_ledger import Ledger, cut_now
 from lapledger.ledger.store.quarantine import QUARANTINE
 from lapledger.ledger.store.sql.engine import reading
-from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.base import Partition, Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def verify(
     ledger: Ledger,
     progress: Progress | None = None,
     *,
-    written: Written | None = None,
+    written: RecordedHead | None = None,
     stream: Stream | None = None,
 ) -> Proof:
     """What a full recomputation of the ledger found; damage is collected in `problems`, never raised.
@@ -58,51 +58,55 @@ def verify(
     anything.
 
     With `written`, also whether the ledger still holds what that head proved. With `stream`, the one that the ledger
-    reads, also whether tail, positions and unsealed quarantine are what lies on it.
+    reads, also whether tail, positions and unsealed quarantine match it.
     """
     problems: list[str] = []
     try:
         with reading(ledger.engine) as connection:
-            found = Findings(ledger, connection, progress or (lambda *_: None), _marks(connection), problems)
-            return _verified(found, written, stream)
+            findings = Findings(ledger, connection, progress or (lambda *_: None), _marks(connection), problems)
+            return _verified(findings, written, stream)
     except DiskFull:
         raise
     except Fault as fault:
         return Proof(0, 0, 0, 0, "", "", (*problems, str(fault)))
 
 
-def _verified(found: Findings, written: Written | None, stream: Stream | None) -> Proof:
-    links = check_links(found)
-    work = _Work(found, stream)
-    with found.guarded("the list of segments"):
-        work.take_all(sealed_calls(found, links, work.timings.due))
-    with found.guarded("the tail"):
-        work.take_all(tail_calls(found, work.timings.due))
+def _verified(findings: Findings, written: RecordedHead | None, stream: Stream | None) -> Proof:
+    links = check_links(findings)
+    work = _Work(findings, stream)
+    with findings.guarded("the list of segments"):
+        work.take_all(sealed_calls(findings, links, work.timings.due))
+    with findings.guarded("the tail"):
+        work.take_all(tail_calls(findings, work.timings.due))
     work.timings.finish()
-    heads = check_chains(found, Asked(_cut_within(found, written), links.reached))
-    with found.guarded("the quarantine"):
+    heads = check_chains(findings, WantedHeads(_cut_within(findings, written), links.reached))
+    with findings.guarded("the quarantine"):
         work.quarantine.finish()
-    _check_places(found, links, heads, work, stream)
-    note_orphans(found)
-    _check_written(found, heads, links, written)
+    _check_positions(findings, links, heads, work, stream)
+    note_orphans(findings)
+    _check_written(findings, heads, links, written)
     return Proof(
-        found.frames,
-        found.events,
+        findings.frames,
+        findings.events,
         len(links.digests),
         work.blobs.count,
-        str(Cut.of({place: admissions for place, (admissions, _) in heads.now.items()})),
+        str(Cut.of({partition: admissions for partition, (admissions, _) in heads.now.items()})),
         ledger_head(heads.now, links.digests),
-        tuple(found.problems),
-        tuple(found.notes),
+        tuple(findings.problems),
+        tuple(findings.notes),
     )
 
 
 class _Work:
     """Takes what the threads recomputed, on the one thread that may touch the findings."""
 
-    def __init__(self, found: Findings, stream: Stream | None) -> None:
-        self._found, self._stream = found, stream
-        self.blobs, self.timings, self.quarantine = BlobCheck(found), TimingCheck(found), QuarantineCheck(found)
+    def __init__(self, findings: Findings, stream: Stream | None) -> None:
+        self._findings, self._stream = findings, stream
+        self.blobs, self.timings, self.quarantine = (
+            BlobCheck(findings),
+            TimingCheck(findings),
+            QuarantineCheck(findings),
+        )
 
     def take_all(self, calls: Iterable[Callable[[], Recomputed]]) -> None:
         """Runs the checks and takes their results in order."""
@@ -111,49 +115,51 @@ class _Work:
 
     def _take(self, done: Recomputed) -> None:
         for problem in done.problems:
-            self._found.problem(problem)
-        self._found.notes += done.notes
+            self._findings.problem(problem)
+        self._findings.notes += done.notes
         for altered in done.altered:
             before = witness(self._stream, altered.meta)
-            self._found.problem(altered_words(altered, self.timings.due, before))
+            self._findings.problem(describe_altered(altered, self.timings.due, before))
         if done.declared is QUARANTINE:
             self.quarantine.take(done.frames)
             return
         for meta in done.frames:
-            self._found.mark(meta)
+            self._findings.mark(meta)
         self.timings.take(done.runs)
         if done.table is not None:
             self.blobs.take(done.declared, done.table)
 
 
-def _check_places(found: Findings, links: Links, heads: Heads, work: _Work, stream: Stream | None) -> None:
-    with found.guarded("the positions"):
-        retried = retried_frames(found)
-        check_positions(found, heads.now, links, retried)
+def _check_positions(findings: Findings, links: Links, heads: Heads, work: _Work, stream: Stream | None) -> None:
+    with findings.guarded("the positions"):
+        retried = retried_frames(findings)
+        check_positions(findings, heads.now, links, retried)
         if stream is not None:
-            sealed = {one[:2]: one for _, one in links.reached}
-            check_origins(found, Origins(stream, sealed, work.quarantine.last_sealed, retried))
+            sealed = {reached[:2]: reached for _, reached in links.reached}
+            crosscheck_stream(findings, CrosscheckInputs(stream, sealed, work.quarantine.last_sealed, retried))
 
 
-def _marks(connection: Connection) -> dict[tuple[str, int], bytearray]:
+def _marks(connection: Connection) -> dict[Partition, bytearray]:
     rows = connection.execute(text("SELECT stream, partition, count(*) AS n FROM frame GROUP BY stream, partition"))
     return {(row.stream, row.partition): bytearray(row.n + 1) for row in rows}
 
 
-def _cut_within(found: Findings, written: Written | None) -> Cut | None:
-    """The cut to recompute heads at; a problem when it lies beyond this ledger."""
+def _cut_within(findings: Findings, written: RecordedHead | None) -> Cut | None:
+    """The cut to recompute heads at; a problem when it is ahead of this ledger."""
     if written is None:
         return None
-    now = cut_now(found.connection)
+    now = cut_now(findings.connection)
     if not written.cut <= now:
-        found.problem(f"the head that was written down covers {written.cut}, this ledger ends at {now}: it was cut off")
+        findings.problem(
+            f"the head that was written down covers {written.cut}, this ledger ends at {now}: it was cut off"
+        )
     return written.cut
 
 
-def _check_written(found: Findings, heads: Heads, links: Links, written: Written | None) -> None:
-    if written is None or any(written.cut.at(*place) > reached[0] for place, reached in heads.now.items()):
+def _check_written(findings: Findings, heads: Heads, links: Links, written: RecordedHead | None) -> None:
+    if written is None or any(written.cut.at(*partition) > reached[0] for partition, reached in heads.now.items()):
         return
     if not is_written_head(heads.then, links.digests, written.head):
-        found.problem(
+        findings.problem(
             f"the head {written.head} is not that of this ledger at {written.cut}: what it proved was changed"
         )

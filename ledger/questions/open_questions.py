@@ -5,14 +5,14 @@ from contextlib import closing, contextmanager
 
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.cuts import Cut
-from lapledger.ledger.store.location import Place
+from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import open_ledger
 from lapledger.ledger.store.reader import check_cut
 from lapledger.ledger.store.sql.engine import reading
 
 
 @contextmanager
-def open_questions(location: Place, at: str | None = None) -> Iterator[Questions]:
+def open_questions(location: LedgerPath, at: str | None = None) -> Iterator[Questions]:
     """Questions to the ledger at a cut, by default at everything admitted; UserError for a cut ahead of the ledger."""
     with closing(open_ledger(location)) as ledger:
         cut = ledger.cut() if at is None else Cut.parse(at)

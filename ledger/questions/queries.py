@@ -1,4 +1,4 @@
-"""Every named question to the ledger at a cut, answered by DuckDB over sealed segments and tail alike.
+"""Named questions to the ledger at a cut, answered by DuckDB over sealed segments and tail alike.
 
 The only module that imports duckdb. The database lives in memory and has no access to files, network or extensions: it
 sees the arrow tables and datasets handed to it and nothing else.
@@ -18,9 +18,9 @@ from lapledger.ledger.questions.views import BY_NAME, View, raw_name
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.scans import stored
-from lapledger.ledger.store.segments import PLACE, Segment
+from lapledger.ledger.store.segments import ORIGIN_COLUMNS, Segment
 
-_WORD = re.compile(r"[a-z_]+")  # a word that is no table loads nothing; a column called like one loads too much
+_NAME = re.compile(r"[a-z_]+")  # a name that is no table loads nothing; a column named like a table loads too much
 _RAW = {raw_name(name): name for name, _ in EVENTS}
 
 CAMPAIGNS = """
@@ -65,18 +65,18 @@ class Questions:
         self._loaded: set[str] = set()
         self._segments: list[Segment] = []
 
-    def ask(self, sql: str, **parameters: Any) -> pa.Table:
+    def query(self, sql: str, **parameters: Any) -> pa.Table:
         """The answer to one of this module's questions; Fault when a segment that it needs is missing or broken."""
-        self._load(_WORD.findall(sql.lower()))
+        self._load(_NAME.findall(sql.lower()))
         with self._scanning():
             return self._connection.sql(sql, params=parameters or None).to_arrow_table()
 
     def rows(self, sql: str, **parameters: Any) -> list[dict[str, Any]]:
         """The answer as a list of rows."""
-        answer: list[dict[str, Any]] = self.ask(sql, **parameters).to_pylist()
+        answer: list[dict[str, Any]] = self.query(sql, **parameters).to_pylist()
         return answer
 
-    def ask_user(self, sql: str, threads: int = 2, *, parameters: Mapping[str, Any] | None = None) -> pa.Table:
+    def query_user(self, sql: str, threads: int = 2, *, parameters: Mapping[str, Any] | None = None) -> pa.Table:
         """The answer to a user's own SELECT; UserError when it is anything but one read-only statement."""
         try:
             statements = duckdb.extract_statements(sql)
@@ -84,7 +84,7 @@ class Questions:
                 raise UserError(
                     "lap sql: only one SELECT statement is allowed; see `lap sql --views` for what can be read"
                 )
-            self._load(_WORD.findall(sql.lower()))
+            self._load(_NAME.findall(sql.lower()))
             self._connection.execute("SET memory_limit = '2GB'")
             self._connection.execute("SET threads = $1", [threads])
             self._connection.execute("SET lock_configuration = true")
@@ -92,8 +92,8 @@ class Questions:
                 return self._connection.sql(sql, params=dict(parameters or {}) or None).to_arrow_table()
         except duckdb.Error as error:
             lines = [line.strip() for line in str(error).splitlines()]
-            words = " ".join([lines[0], *(line for line in lines[1:] if line.startswith(("Did you", "Candidate")))])
-            raise UserError(f"{words}; see `lap sql --views` for what can be read") from None
+            reason = " ".join([lines[0], *(line for line in lines[1:] if line.startswith(("Did you", "Candidate")))])
+            raise UserError(f"{reason}; see `lap sql --views` for what can be read") from None
 
     def close(self) -> None:
         """Frees the connection."""
@@ -101,7 +101,7 @@ class Questions:
 
     @contextmanager
     def _scanning(self) -> Iterator[None]:
-        """Tells of a segment that is missing or broken before the database's own words on it are heard."""
+        """Raise the Fault for a missing or broken segment in place of the database's own error."""
         try:
             yield
         except duckdb.Error:
@@ -117,23 +117,23 @@ class Questions:
             self._loaded.add(name)
 
     def _load_raw(self, name: str, declared: EventType) -> None:
-        """A table of all events of a type: a union of what is sealed and what is not, of each stored version."""
-        columns = ", ".join(f'"{column}"' for column in (*declared.schema.names, *PLACE))
+        """A table of all events of a type: the union of sealed rows and tail over all stored versions."""
+        columns = ", ".join(f'"{column}"' for column in (*declared.schema.names, *ORIGIN_COLUMNS))
         parts = []
-        for one in stored(self.ledger, declared.name, declared.version, self.cut):
-            self._segments += one.segments
-            part = f"{name}_v{one.declared.version}"
-            self._connection.register(f"{part}_sealed", one.sealed)
-            self._connection.register(f"{part}_tail", one.tail)
-            added = steps(one.declared, declared)
+        for version in stored(self.ledger, declared.name, declared.version, self.cut):
+            self._segments += version.segments
+            part = f"{name}_v{version.declared.version}"
+            self._connection.register(f"{part}_sealed", version.sealed)
+            self._connection.register(f"{part}_tail", version.tail)
+            added = steps(version.declared, declared)
             if added.num_columns:
                 self._connection.register(f"{part}_added", added)
             more = f", {part}_added" if added.num_columns else ""
-            parts += [f"SELECT {columns} FROM {part}_{place}{more}" for place in ("sealed", "tail")]  # noqa: S608
-        # Every name is a constant of `ledger.events`, never a user's word.
+            parts += [f"SELECT {columns} FROM {part}_{source}{more}" for source in ("sealed", "tail")]  # noqa: S608
+        # Every name is a constant of `ledger.events`, never a user's text.
         self._connection.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
 
     def _load_view(self, view: View) -> None:
         self._load(raw_name(need) for need in view.needs)
-        # The name and the text are constants of `ledger.questions.views`, never a user's words.
+        # The name and the text are constants of `ledger.questions.views`, never a user's text.
         self._connection.execute(f'CREATE VIEW "{view.name}" AS {view.sql}')

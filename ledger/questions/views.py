@@ -1,13 +1,13 @@
 """The documented views that questions and `lap sql` read, as data: name, meaning, SQL, and the events they stand on.
 
 Raw tables are called after their event type (`timing.measured` is `timing_measured`) and hold every event at the cut
-with its place: `_stream`, `_partition`, `_admission`, `_row`. A work belongs to one campaign, as its id says: where a
+with its origin: `_stream`, `_partition`, `_admission`, `_row`. A work belongs to one campaign, by its id: where a
 view groups or joins by works it names the campaign too, so that a question about one campaign reads little else.
 """
 
 from dataclasses import dataclass
 
-PLACE = "_stream, _partition, _admission, _row"
+ORIGIN = "_stream, _partition, _admission, _row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +21,16 @@ class View:
 
 
 def raw_name(event_name: str) -> str:
-    """The table name of an event type: its words joined by an underscore."""
+    """The table name of an event type: its parts joined by an underscore."""
     return event_name.replace(".", "_")
 
 
 def _first(name: str, event_name: str, key: str, doc: str) -> View:
-    """A view of the first admitted event for each key: facts do not change, a second telling adds nothing."""
+    """A view of the first admitted event for each key: facts do not change, so repetitions are dropped."""
     table = raw_name(event_name)
     sql = (
-        f"SELECT * EXCLUDE ({PLACE}) FROM {table} "  # noqa: S608  (fixed names of this module)
-        f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {PLACE}) = 1"
+        f"SELECT * EXCLUDE ({ORIGIN}) FROM {table} "  # noqa: S608  (fixed names of this module)
+        f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {ORIGIN}) = 1"
     )
     return View(name, doc, sql, (event_name,))
 
@@ -60,8 +60,8 @@ FROM request r LEFT JOIN (
 """
 
 _REQUEST = f"""
-SELECT * EXCLUDE ({PLACE}) FROM execution_requested
-QUALIFY row_number() OVER (PARTITION BY campaign_id, work_id ORDER BY {PLACE}) = 1
+SELECT * EXCLUDE ({ORIGIN}) FROM execution_requested
+QUALIFY row_number() OVER (PARTITION BY campaign_id, work_id ORDER BY {ORIGIN}) = 1
 """  # noqa: S608
 
 VIEWS: tuple[View, ...] = (

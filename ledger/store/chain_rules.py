@@ -1,6 +1,6 @@
 """Whether a decoded frame is admitted: the rules of producer chains, as plain decisions on what is known of a chain.
 
-Pure: the sink loads what is known, asks here, and writes what was decided.
+Pure: the sink loads what is known, calls this, and writes the decision.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Chain:
     def is_new(self, sequence: int, previous: str, digest: str) -> bool:
         """True when the frame extends the chain or fills a gap, False when it is a duplicate.
 
-        FrameError "fork" when another frame has this place, or an admitted neighbour does not link to this one.
+        FrameError "fork" when another frame has this sequence, or an admitted neighbour does not link to this one.
         """
         if sequence in self.known:
             if self.known[sequence][0] == digest:
@@ -39,7 +39,7 @@ class Chain:
         return True
 
     def admit(self, sequence: int, previous: str, digest: str) -> None:
-        """Takes a new frame into the chain: opens a gap before it, or closes its place in one."""
+        """Takes a new frame into the chain: opens a gap before it, or fills its slot in one."""
         self.known[sequence] = (digest, previous)
         if sequence >= self.end:
             if sequence > self.end:
@@ -59,7 +59,7 @@ def _without(gap: tuple[int, int], sequence: int) -> list[tuple[int, int]]:
 def check_route(frame: Frame, stream: str, partition: int) -> None:
     """FrameError "misrouted" unless the frame belongs on the stream and partition that it came from.
 
-    Its link, its type, its key and the key in each row must all agree with the place.
+    Its link, its type, its key and the key in each row must all agree with the partition.
     """
     declared, link = frame.declared, frame.link
     if (link.stream, link.partition) != (stream, partition):

@@ -1,6 +1,6 @@
 """Facts of many problems, a few columns of them, problem by problem: how the replay reads millions of timings.
 
-Sealed row groups are read once, words as numbers into a dictionary, and only the row groups that hold a wanted problem.
+Sealed row groups are read once, repeating strings as dictionary codes, and only row groups that hold a wanted problem.
 The same cut gives the same rows before and after sealing. Reads only; nothing is joined, counted or decided here.
 """
 
@@ -21,34 +21,34 @@ from lapledger.ledger.store.segments import Segment
 from lapledger.ledger.store.sql.engine import reading
 
 KEY = "problem_id"
-"""The column that says whose rows they are."""
+"""The column that identifies the problem of a row."""
 
 Slices = Mapping[str, list[pa.RecordBatch]]
-"""Problem -> its rows in the order of admission, as pieces. Words are dictionaries, other strings plain."""
+"""Problem -> its rows in the order of admission, as record batches; requested columns are dictionaries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Columns of an event type that are keyed by problem; those of `words` come as dictionaries."""
+    """Columns of an event type that are keyed by problem; those of `dictionary_columns` come as dictionaries."""
 
     name: str
     columns: tuple[str, ...]
-    words: tuple[str, ...] = ()
+    dictionary_columns: tuple[str, ...] = ()
 
     @property
     def read(self) -> list[str]:
-        """All columns that are read: those asked for, whose they are, and where they lie."""
+        """All columns that are read: those requested, the problem, and the origin."""
         return list(dict.fromkeys((*self.columns, KEY, "_partition", "_admission")))
 
     @property
     def dictionaries(self) -> list[str]:
         """All columns that come as dictionaries."""
-        return [KEY, *self.words]
+        return [KEY, *self.dictionary_columns]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """One row group of an open segment, with the first and last problem in it; "" and None where it does not say."""
+    """One row group of an open segment, with the first and last problem in it; "" and None without statistics."""
 
     file: pq.ParquetFile
     number: int
@@ -57,10 +57,10 @@ class _Group:
 
 
 class Columns:
-    """Columns of one event type at a cut. Segments stay open until `close`; each row group is read when asked for."""
+    """Columns of one event type at a cut. Segments stay open until `close`; each row group is read on demand."""
 
     def __init__(self, ledger: Ledger, wanted: Wanted, cut: Cut) -> None:
-        """Opens the segments and reads the tail. UserError when the cut lies beyond what this ledger holds."""
+        """Opens the segments and reads the tail. UserError when the cut is ahead of this ledger."""
         self._wanted, self._cut, self._segments = wanted, cut, ledger.segments
         self._files: list[tuple[Segment, pq.ParquetFile]] = []
         self._tail: dict[str, list[pa.RecordBatch]] = {}
@@ -74,17 +74,17 @@ class Columns:
 
     def of(self, problems: Sequence[str]) -> Slices:
         """The rows of some problems; Fault when a segment is missing or broken."""
-        found: dict[str, list[pa.RecordBatch]] = {problem: list(self._tail.get(problem, ())) for problem in problems}
+        slices: dict[str, list[pa.RecordBatch]] = {problem: list(self._tail.get(problem, ())) for problem in problems}
         ordered = sorted(problems)
         for segment, file in self._files:
             numbers = [group.number for group in self._groups[id(file)] if _holds(group, ordered)]
             if numbers:
                 for problem, rows in _by_problem(self._read(segment, file, numbers)):
-                    if problem in found:
-                        found[problem].append(rows)
-        for pieces in found.values():
+                    if problem in slices:
+                        slices[problem].append(rows)
+        for pieces in slices.values():
             pieces.sort(key=_admission)
-        return found
+        return slices
 
     def close(self) -> None:
         """Closes the segments."""
@@ -93,7 +93,9 @@ class Columns:
 
     def _open(self, segments: Sequence[Segment]) -> None:
         for segment in segments:
-            self._files.append((segment, self._segments.open(segment, words=self._wanted.dictionaries, hold=False)))
+            self._files.append(
+                (segment, self._segments.open(segment, dictionaries=self._wanted.dictionaries, hold=False))
+            )
 
     def _read(self, segment: Segment, file: pq.ParquetFile, numbers: list[int]) -> pa.Table:
         with self._segments.scanning([segment]):
@@ -104,10 +106,10 @@ class Columns:
         names = [name for name in self._wanted.read if name in rows.column_names]
         rows = rows.select(names)
         for name in self._wanted.dictionaries:
-            place = rows.schema.get_field_index(name)
-            words = rows[name].combine_chunks()
-            encoded = words if pa.types.is_dictionary(words.type) else words.dictionary_encode()
-            rows = rows.set_column(place, pa.field(name, encoded.type), encoded)
+            index = rows.schema.get_field_index(name)
+            strings = rows[name].combine_chunks()
+            encoded = strings if pa.types.is_dictionary(strings.type) else strings.dictionary_encode()
+            rows = rows.set_column(index, pa.field(name, encoded.type), encoded)
         for problem, batch in _by_problem(rows):
             self._tail.setdefault(problem, []).append(batch)
 
@@ -116,15 +118,15 @@ def _groups(file: pq.ParquetFile) -> Iterator[_Group]:
     metadata = file.metadata
     column = next(n for n in range(metadata.num_columns) if metadata.schema.column(n).name == KEY)
     for number in range(metadata.num_row_groups):
-        said = metadata.row_group(number).column(column).statistics
-        known = said is not None and said.has_min_max
-        yield _Group(file, number, said.min if known else "", said.max if known else None)
+        statistics = metadata.row_group(number).column(column).statistics
+        known = statistics is not None and statistics.has_min_max
+        yield _Group(file, number, statistics.min if known else "", statistics.max if known else None)
 
 
 def _holds(group: _Group, ordered: Sequence[str]) -> bool:
     """Whether one of some problems in order may have rows in a row group."""
-    place = bisect_left(ordered, group.first)
-    return place < len(ordered) and (group.last is None or ordered[place] <= group.last)
+    index = bisect_left(ordered, group.first)
+    return index < len(ordered) and (group.last is None or ordered[index] <= group.last)
 
 
 def _admission(batch: pa.RecordBatch) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import PARTITIONS
+from lapledger.ledger.streams.base import Partition
 
 FORM = ",".join(f"{name}=0" for name in sorted(PARTITIONS))
 """The cut before the first admission, as an example of the form; counts of 0 at the end of a stream are left out."""
@@ -26,7 +27,7 @@ class Cut:
     counts: tuple[tuple[str, tuple[int, ...]], ...]
 
     @classmethod
-    def of(cls, admissions: Mapping[tuple[str, int], int]) -> "Cut":
+    def of(cls, admissions: Mapping[Partition, int]) -> "Cut":
         """The cut with these admission numbers; a partition that is not named counts 0."""
         return cls(
             tuple(
@@ -58,5 +59,5 @@ class Cut:
 
 
 def _joined(counts: tuple[int, ...]) -> str:
-    kept = max((place for place, count in enumerate(counts, start=1) if count), default=1)
+    kept = max((partitions for partitions, count in enumerate(counts, start=1) if count), default=1)
     return ".".join(map(str, counts[:kept]))

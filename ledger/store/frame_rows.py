@@ -1,4 +1,4 @@
-"""What the ledger keeps of every admitted frame for ever: its place, its link in the producer's chain, its digest.
+"""What the ledger keeps of every admitted frame for ever: its position, its link in the producer's chain, its digest.
 
 The form shared by the table `frame`, the manifests and the proof. Values only.
 """
@@ -6,6 +6,7 @@ The form shared by the table `frame`, the manifests and the proof. Values only.
 from typing import NamedTuple
 
 from lapledger.ledger.frames.frame import Link
+from lapledger.ledger.streams.base import Partition
 
 
 class FrameMeta(NamedTuple):
@@ -28,13 +29,13 @@ class FrameMeta(NamedTuple):
         return Link(self.epoch, self.stream, self.partition, self.sequence, self.previous)
 
     @property
-    def place(self) -> str:
-        """How messages name it."""
+    def location(self) -> str:
+        """Its stream, partition and admission, for messages."""
         return f"frame {self.stream}/{self.partition} admission {self.admission}"
 
     @property
     def replay_order(self) -> tuple[str, int, str, int]:
-        """How frames are sorted in a segment: rows of one problem lie together, so that its statistics are narrow."""
+        """Sort key of frames in a segment: rows of one problem are adjacent, so that row group statistics are tight."""
         return self.stream, self.partition, self.key, self.admission
 
 
@@ -47,9 +48,9 @@ Range = tuple[str, int, int, int]
 
 def ranges_of(metas: list[FrameMeta]) -> list[Range]:
     """The admissions that some frames span, one range a partition, sorted."""
-    spans: dict[tuple[str, int], tuple[int, int]] = {}
+    spans: dict[Partition, tuple[int, int]] = {}
     for meta in metas:
-        place = meta.stream, meta.partition
-        first, last = spans.get(place, (meta.admission, meta.admission))
-        spans[place] = min(first, meta.admission), max(last, meta.admission)
+        partition = meta.stream, meta.partition
+        first, last = spans.get(partition, (meta.admission, meta.admission))
+        spans[partition] = min(first, meta.admission), max(last, meta.admission)
     return [(stream, partition, *span) for (stream, partition), span in sorted(spans.items())]

@@ -1,6 +1,6 @@
-"""Where the parts of a ledger lie: a local folder, and what of it was put on a database server, object store or broker.
+"""Where the parts of a ledger are: a local folder, and optionally a database server, object store and broker.
 
-Plain values, parsed at the edge. Passwords are never part of a word that is shown.
+Plain values, parsed from the settings. Passwords are never part of a text that is shown.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ SQL_FILE, STREAM_FILE, SPOOL_FILE = "ledger.sqlite", "stream.sqlite", "spool.sql
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A ledger's parts; empty words mean files below `root`. `reserve_bytes` of each local disk stay free.
+    """A ledger's parts; empty texts mean files below `root`. `reserve_bytes` of each local disk stay free.
 
     `spool_bytes` is the most that a producer keeps while its broker is away; when that is full it waits for
     `spool_seconds`.
@@ -53,15 +53,15 @@ class Location:
     def __str__(self) -> str:
         if not self.sql:
             return str(self.root)
-        from lapledger.ledger.store.sql.engine import database_words  # as above
+        from lapledger.ledger.store.sql.engine import database_name  # as above
 
-        return f"{self.root} with {database_words(self.sql_url)}"
-
-
-Place = Location | Path
-"""A location, or just the folder of a ledger whose parts all lie in it."""
+        return f"{self.root} with {database_name(self.sql_url)}"
 
 
-def location_of(place: Place) -> Location:
-    """The location that a place means."""
-    return Location(place) if isinstance(place, Path) else place
+LedgerPath = Location | Path
+"""A location, or just the folder of a ledger whose parts are all in it."""
+
+
+def location_of(path: LedgerPath) -> Location:
+    """The location for a path."""
+    return Location(path) if isinstance(path, Path) else path

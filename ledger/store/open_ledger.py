@@ -17,7 +17,7 @@ from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.events import PARTITIONS
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.heads import first_head, ledger_head
-from lapledger.ledger.store.location import SQL_FILE, STREAM_FILE, Location, Place, location_of
+from lapledger.ledger.store.location import SQL_FILE, STREAM_FILE, LedgerPath, Location, location_of
 from lapledger.ledger.store.objects.blobs import Blobs
 from lapledger.ledger.store.objects.objects import Files
 from lapledger.ledger.store.objects.s3 import S3Files
@@ -27,12 +27,12 @@ from lapledger.ledger.streams.kafka.stream import KafkaStream
 from lapledger.ledger.streams.local import LocalStream
 
 SCHEMA_REVISION = "0002"
-"""The newest migration. Revisions are numbered with equal width, so that words compare like numbers."""
+"""The newest migration. Revisions are numbered with equal width, so that texts compare like numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """An open ledger. `identity` is the random word that it was made with."""
+    """An open ledger. `identity` is the random id it was created with."""
 
     location: Location
     identity: str
@@ -78,12 +78,12 @@ def head_now(connection: Connection) -> str:
     return ledger_head(heads, manifests)
 
 
-def create_ledger(place: Place, identity: str, created: str) -> Ledger:
-    """The ledger at a place, made with this identity and time label; one that exists is upgraded, nothing lost.
+def create_ledger(path: LedgerPath, identity: str, created: str) -> Ledger:
+    """The ledger at a path, created with this identity and time label; one that exists is upgraded, nothing lost.
 
     UserError when a newer lapledger made it, or the folder is on a network filesystem; Fault when the disk is full.
     """
-    location = location_of(place)
+    location = location_of(path)
     with making(location, identity) as (connection, fresh):
         if not fresh and holds_nothing(connection):
             raise _unfinished(location)
@@ -131,9 +131,9 @@ def _unfinished(location: Location) -> UserError:
     )
 
 
-def open_ledger(place: Place) -> Ledger:
-    """The ledger at a place; UserError when there is none, or another version of lapledger must open it."""
-    location = location_of(place)
+def open_ledger(path: LedgerPath) -> Ledger:
+    """The ledger at a path; UserError when there is none, or another version of lapledger must open it."""
+    location = location_of(path)
     if not location.sql and not (location.root / SQL_FILE).is_file():
         raise UserError(f"there is no ledger in {location}; make one with `lap ledger init`")
     engine = open_engine(location.sql_url)
@@ -181,13 +181,13 @@ def _foreign_file(location: Location) -> Iterator[None]:
 
 
 def _identity(location: Location, connection: Connection) -> str:
-    """The word the ledger was made with; UserError when a copy did not end, Fault when its row was lost or doubled."""
+    """The id of the ledger; UserError when a copy did not end, Fault when its row was lost or doubled."""
     if holds_nothing(connection):
         raise _unfinished(location)
-    words = connection.execute(text("SELECT identity FROM ledger")).scalars().all()
-    if len(words) != 1:
-        raise Fault(f"the ledger in {location} names itself {len(words)} times; restore it from a copy")
-    return str(words[0])
+    identities = connection.execute(text("SELECT identity FROM ledger")).scalars().all()
+    if len(identities) != 1:
+        raise Fault(f"the ledger in {location} has {len(identities)} identity rows, expected 1; restore it from a copy")
+    return str(identities[0])
 
 
 def _revision(connection: Connection) -> str | None:
@@ -239,8 +239,8 @@ def _first_rows(connection: Connection, identity: str, created: str) -> None:
     )
     kept = str(connection.execute(text("SELECT identity FROM ledger")).scalar_one())
     known = {tuple(row) for row in connection.execute(text("SELECT stream, partition FROM stream_position"))}
-    places = [(name, partition) for name, count in PARTITIONS.items() for partition in range(count)]
-    for stream, partition in places:
+    partitions = [(name, partition) for name, count in PARTITIONS.items() for partition in range(count)]
+    for stream, partition in partitions:
         if (stream, partition) not in known:
             connection.execute(
                 text(

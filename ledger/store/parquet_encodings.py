@@ -26,11 +26,11 @@ def writer_options(group: pa.Table) -> dict[str, Any]:
     """
     look = group.slice(0, _LOOK)
     numbers = [field.name for field in look.schema if pa.types.is_integer(field.type)]
-    words = [field for field in look.schema if not pa.types.is_integer(field.type)]
+    non_integers = [field for field in look.schema if not pa.types.is_integer(field.type)]
     return {
         "compression": "zstd",
         "compression_level": 1,
-        "use_dictionary": [_path(field) for field in words if _comes_back(look[field.name])],
+        "use_dictionary": [_path(field) for field in non_integers if _comes_back(look[field.name])],
         "column_encoding": dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"),
         "write_statistics": sorted(_FILTERED & {field.name for field in look.schema}),
         "write_batch_size": 1 << 16,

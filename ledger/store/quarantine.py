@@ -1,4 +1,4 @@
-"""What was not admitted: each record kept whole with its reason, listed, shown, and sealed like facts.
+"""What was not admitted: each record kept in full with its reason, listed, shown, and sealed like facts.
 
 Quarantined records are no events; in a segment they form a type of their own, which no stream ever carries.
 """
@@ -63,8 +63,8 @@ class Quarantined:
 
     @property
     def _digest(self) -> str:
-        words = (self.stream, self.partition, self.source_offset, self.reason, self.message, self.headers, self.seen)
-        return sha256(*(str(word).encode() for word in words), self.payload)
+        values = (self.stream, self.partition, self.source_offset, self.reason, self.message, self.headers, self.seen)
+        return sha256(*(str(value).encode() for value in values), self.payload)
 
     @property
     def batch(self) -> pa.RecordBatch:
@@ -115,7 +115,7 @@ def quarantine_metas(connection: Connection, *, after: int) -> list[FrameMeta]:
 
 @dataclass(frozen=True, slots=True)
 class ReasonCount:
-    """How many records were put aside for a reason, and how many of them a retry admitted since."""
+    """Records quarantined for a reason, and how many of them a retry admitted since."""
 
     reason: str
     records: int
@@ -124,7 +124,7 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One record without its headers and payload, of which `bytes` tells the size."""
+    """One record without its headers and payload, with its payload size in `bytes`."""
 
     id: int
     stream: str
@@ -159,7 +159,7 @@ def summaries(connection: Connection, *, reason: str | None, after: int, limit: 
     return [Summary(*row) for row in rows]
 
 
-def one_quarantined(connection: Connection, number: int) -> Quarantined:
+def quarantined_record(connection: Connection, number: int) -> Quarantined:
     """The quarantined record with that id; UserError when there is none."""
     row = connection.execute(_LIST, {"reason": None, "after": 0, "id": number, "limit": 1}).one_or_none()
     if row is None:

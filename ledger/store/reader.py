@@ -1,6 +1,6 @@
 """Reading facts at a cut: all events of a type as one Arrow table, from sealed segments and the tail alike.
 
-The same cut gives the same table before and after sealing, for ever. Reads only; questions are asked elsewhere.
+The same cut gives the same table before and after sealing, for ever. Reads only; SQL is in `ledger.questions`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.events import EVENTS, PARTITIONS, EventType, project, versions_of
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger, cut_now
-from lapledger.ledger.store.segments import PLACE, Segment, placed, placed_schema
+from lapledger.ledger.store.segments import ORIGIN_COLUMNS, Segment, schema_with_origin, with_origin
 from lapledger.ledger.store.sql.engine import reading
 
 Where = Mapping[str, Sequence[str]]
-"""Rows that are wanted: column -> the words that it may have there."""
+"""Row filter: column -> the values allowed there."""
 
 
 def events(
@@ -39,16 +39,16 @@ def events(
 ) -> pa.Table:
     """All events of a type at a cut [rows], ordered by (stream, partition, admission, row) unless `in_order` is false.
 
-    Events of older versions are read as the version asked for. Columns are the event's own (or those named), then
-    `_stream`, `_partition`, `_admission` and `_row`, its place. `where` leaves out what it does not allow, row groups
-    of segments unread where their statistics tell.
-    UserError when the type or a column is unknown, or the cut lies beyond what this ledger holds.
+    Events of older versions are read as the requested version. Columns are the event's own (or those named), then
+    `_stream`, `_partition`, `_admission` and `_row`, its origin. `where` filters rows; row groups
+    of segments that cannot match, by their statistics, are not read.
+    UserError when the type or a column is unknown, or the cut is ahead of this ledger.
     """
     declared = declared_type(name, version)
     wanted = [c.name for c in declared.columns] if columns is None else list(columns)
     allowed = dict(where or {})
     _check_columns(declared, [*wanted, *allowed])
-    names = [*wanted, *(name for name in PLACE if name not in wanted)]
+    names = [*wanted, *(name for name in ORIGIN_COLUMNS if name not in wanted)]
     needed = list(dict.fromkeys([*names, *allowed]))
     tables = [
         project(table, version, declared).select(needed)
@@ -56,7 +56,7 @@ def events(
     ]
     table = pa.concat_tables(tables)
     table = table.filter(_allowing(table, allowed)) if allowed else table
-    schema = placed_schema(declared)
+    schema = schema_with_origin(declared)
     table = table.select(names).cast(pa.schema([schema.field(name) for name in names]))
     return _ordered(table) if in_order else table
 
@@ -67,11 +67,15 @@ def _tables(
     """The sealed rows and the tail's of every stored version, with those of the columns that it has."""
     with reading(ledger.engine) as connection:
         check_cut(connection, cut)
-        found = [
-            (one, live_segments(connection, one.name, one.version), tail_rows(connection, one, cut))
-            for one in versions_of(declared)
+        sources = [
+            (
+                stored_version,
+                live_segments(connection, stored_version.name, stored_version.version),
+                tail_rows(connection, stored_version, cut),
+            )
+            for stored_version in versions_of(declared)
         ]
-    for version, segments, tail in found:
+    for version, segments, tail in sources:
         wanted = _Wanted([name for name in names if name in tail.column_names], where)
         for segment in segments:
             if segment.starts_within(cut):
@@ -91,20 +95,20 @@ class _Wanted:
         known = [name for name in self.where if name in self.columns]
         if not known:
             return list(range(metadata.num_row_groups))
-        places = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
+        positions = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
         groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
         return [
             n
             for n, group in enumerate(groups)
-            if all(_may_hold(group.column(places[name]).statistics, self.where[name]) for name in known)
+            if all(_may_hold(group.column(positions[name]).statistics, self.where[name]) for name in known)
         ]
 
 
-def _may_hold(said: pq.Statistics | None, words: Sequence[str]) -> bool:
-    """Whether a column of a row group may hold one of some words."""
-    if said is None or not said.has_min_max:
-        return bool(words)
-    return any(said.min <= word <= said.max for word in words)
+def _may_hold(statistics: pq.Statistics | None, allowed: Sequence[str]) -> bool:
+    """Whether a column of a row group may hold one of the allowed values."""
+    if statistics is None or not statistics.has_min_max:
+        return bool(allowed)
+    return any(statistics.min <= value <= statistics.max for value in allowed)
 
 
 def _sealed(ledger: Ledger, segment: Segment, cut: Cut, wanted: _Wanted) -> pa.Table:
@@ -114,7 +118,7 @@ def _sealed(ledger: Ledger, segment: Segment, cut: Cut, wanted: _Wanted) -> pa.T
 
 
 def within(table: pa.Table, cut: Cut, segment: Segment) -> pa.ChunkedArray:
-    """Whether each row of a segment lies within a cut."""
+    """Whether each row of a segment is within a cut."""
     inside = pa.chunked_array([pa.repeat(pa.scalar(value=False), len(table))])
     for stream, partition, _, _ in segment.admissions:
         last = cut.at(stream, partition)
@@ -124,8 +128,8 @@ def within(table: pa.Table, cut: Cut, segment: Segment) -> pa.ChunkedArray:
 
 
 def _allowing(table: pa.Table, where: Where) -> pa.ChunkedArray:
-    """Whether each row has an allowed word in every column."""
-    allowed = [pc.is_in(table[name], value_set=pa.array(words, table[name].type)) for name, words in where.items()]
+    """Whether each row has an allowed value in every column."""
+    allowed = [pc.is_in(table[name], value_set=pa.array(values, table[name].type)) for name, values in where.items()]
     return reduce(pc.and_, allowed)
 
 
@@ -140,7 +144,7 @@ def check_cut(connection: Connection, cut: Cut) -> None:
     """UserError when the cut names frames that the ledger has not admitted."""
     now = cut_now(connection)
     if not cut <= now:
-        raise UserError(f"the cut {cut} lies beyond this ledger, which holds {now}; copy a cut that it printed")
+        raise UserError(f"the cut {cut} is ahead of this ledger, which holds {now}; copy a cut that it printed")
 
 
 def segment_rows(connection: Connection, name: str | None = None, version: int | None = None) -> list[Segment]:
@@ -160,14 +164,14 @@ def live_segments(connection: Connection, name: str, version: int) -> list[Segme
 
 
 def _check_columns(declared: EventType, names: Sequence[str]) -> None:
-    known = {*(column.name for column in declared.columns), *PLACE}
+    known = {*(column.name for column in declared.columns), *ORIGIN_COLUMNS}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UserError(f"{declared.name} version {declared.version} has no column {unknown[0]!r}; see docs/events.md")
 
 
 def tail_rows(connection: Connection, declared: EventType, cut: Cut) -> pa.Table:
-    """The rows of unsealed frames, with their place."""
+    """The rows of unsealed frames, with their origin."""
     query = text(
         "SELECT admission, payload FROM tail WHERE type = :type AND version = :version AND stream = :stream"
         " AND partition = :partition AND admission <= :last ORDER BY admission"
@@ -175,15 +179,15 @@ def tail_rows(connection: Connection, declared: EventType, cut: Cut) -> pa.Table
     bound: dict[str, object] = {"type": declared.name, "version": declared.version, "stream": declared.stream}
     tables = []
     for partition in range(PARTITIONS[declared.stream]):
-        place = {"partition": partition, "last": cut.at(declared.stream, partition)}
-        rows = connection.execute(query, bound | place).all()
+        bounds = {"partition": partition, "last": cut.at(declared.stream, partition)}
+        rows = connection.execute(query, bound | bounds).all()
         batches = [read_payload(row.payload, f"{declared.stream}/{partition} {row.admission}") for row in rows]
-        tables.append(placed(declared, partition, [row.admission for row in rows], batches))
+        tables.append(with_origin(declared, partition, [row.admission for row in rows], batches))
     return pa.concat_tables(tables)
 
 
 def _ordered(table: pa.Table) -> pa.Table:
-    """The rows in the order of admission. Frames lie whole in every source, so whole frames are put in order."""
+    """The rows in the order of admission. Sources keep the rows of a frame together, so frames are sorted."""
     partitions, admissions = (table[name].to_numpy() for name in ("_partition", "_admission"))
     edges = np.flatnonzero((np.diff(partitions) != 0) | (np.diff(admissions) != 0)) + 1
     starts = np.concatenate([np.zeros(min(len(table), 1), np.int64), edges])
@@ -200,14 +204,14 @@ def _runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
-def read_payload(payload: bytes, place: str) -> pa.RecordBatch:
+def read_payload(payload: bytes, location: str) -> pa.RecordBatch:
     """The plain rows in an admitted payload, checked when it was admitted; Fault when it was altered since."""
-    return plain(read_packed(payload, place))
+    return plain(read_packed(payload, location))
 
 
-def read_packed(payload: bytes, place: str) -> pa.RecordBatch:
-    """The rows in an admitted payload as they travelled, in their short forms; Fault when it was altered since."""
+def read_packed(payload: bytes, location: str) -> pa.RecordBatch:
+    """The rows in an admitted payload as they travelled, compactly encoded; Fault when it was altered since."""
     try:
         return pa.ipc.open_stream(payload).read_next_batch()
     except (pa.ArrowException, StopIteration, OSError) as error:
-        raise Fault(f"frame {place} in the tail cannot be read; run `lap verify`") from error
+        raise Fault(f"frame {location} in the tail cannot be read; run `lap verify`") from error

@@ -1,4 +1,4 @@
-"""All rows of a type at a cut as whoever asks SQL scans them: datasets over sealed segments, and the tail beside them.
+"""All rows of a type at a cut as SQL scans them: datasets over sealed segments, and the tail.
 
 Nothing of a segment is read here.
 """
@@ -31,28 +31,28 @@ class Stored:
 
 
 def stored(ledger: Ledger, name: str, version: int, cut: Cut) -> list[Stored]:
-    """All rows of a type at a cut with their place, by stored version, oldest first. No segment is read yet.
+    """All rows of a type at a cut with their origin, by stored version, oldest first. No segment is read yet.
 
-    Scan segments within `Segments.scanning`. UserError when the type is unknown, or the cut lies beyond what
-    this ledger holds.
+    Scan segments within `Segments.scanning`. UserError when the type is unknown, or the cut is ahead
+    of this ledger.
     """
     declared = declared_type(name, version)
-    found = []
+    parts = []
     with reading(ledger.engine) as connection:
         check_cut(connection, cut)
-        for one in versions_of(declared):
-            segments = [s for s in live_segments(connection, name, one.version) if s.starts_within(cut)]
-            sealed = ledger.segments.dataset(one, segments)
+        for version_type in versions_of(declared):
+            segments = [s for s in live_segments(connection, name, version_type.version) if s.starts_within(cut)]
+            sealed = ledger.segments.dataset(version_type, segments)
             if not all(segment.ends_within(cut) for segment in segments):
-                sealed = sealed.filter(_expression(one, cut))
-            found.append(Stored(one, tuple(segments), sealed, tail_rows(connection, one, cut)))
-    return found
+                sealed = sealed.filter(_expression(version_type, cut))
+            parts.append(Stored(version_type, tuple(segments), sealed, tail_rows(connection, version_type, cut)))
+    return parts
 
 
 def _expression(declared: EventType, cut: Cut) -> pc.Expression:
-    """Whether a row lies within a cut, for whoever scans."""
-    whole = pc.scalar(False)
+    """Whether a row is within a cut, as a scan filter."""
+    inside = pc.scalar(False)
     for partition in range(PARTITIONS[declared.stream]):
         last = cut.at(declared.stream, partition)
-        whole = whole | ((pc.field("_partition") == partition) & (pc.field("_admission") <= last))
-    return whole
+        inside = inside | ((pc.field("_partition") == partition) & (pc.field("_admission") <= last))
+    return inside

@@ -21,7 +21,7 @@ from lapledger.ledger.codec.packing import joined
 from lapledger.ledger.disk import translated
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import EventType
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.objects.objects import (
     Files,
@@ -41,10 +41,10 @@ from lapledger.ledger.store.parquet_encodings import writer_options
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-PLACE = ("_stream", "_partition", "_admission", "_row")
-"""Columns that say where an event lies: stream, partition and admission of its frame, and its row in it."""
+ORIGIN_COLUMNS = ("_stream", "_partition", "_admission", "_row")
+"""Origin of an event: stream, partition and admission of its frame, and its row in the frame."""
 
-_PLACE_FIELDS = [
+_ORIGIN_FIELDS = [
     pa.field("_stream", pa.string(), nullable=False),
     pa.field("_partition", pa.int64(), nullable=False),
     pa.field("_admission", pa.int64(), nullable=False),
@@ -52,17 +52,17 @@ _PLACE_FIELDS = [
 ]
 
 
-def placed_schema(declared: EventType) -> pa.Schema:
-    """The schema of an event type with the columns of `PLACE` behind its own."""
-    return pa.schema([*declared.schema, *_PLACE_FIELDS])
+def schema_with_origin(declared: EventType) -> pa.Schema:
+    """The schema of an event type followed by `ORIGIN_COLUMNS`."""
+    return pa.schema([*declared.schema, *_ORIGIN_FIELDS])
 
 
-def placed(
+def with_origin(
     declared: EventType, partition: int, admissions: Sequence[int], batches: Sequence[pa.RecordBatch]
 ) -> pa.Table:
-    """The rows of several frames of one partition [rows] with the columns of `PLACE`; one batch a frame.
+    """The rows of several frames of one partition [rows] with `ORIGIN_COLUMNS`; one batch per frame.
 
-    Of packed batches, strings that repeat stand in a dictionary.
+    Of packed batches, repeating strings are in a dictionary.
     """
     counts = np.array([batch.num_rows for batch in batches], dtype=np.int64)
     total = int(counts.sum())
@@ -74,7 +74,7 @@ def placed(
         pa.array(np.arange(total, dtype=np.int64) - starts),
     ]
     rows = joined(declared.schema, batches)
-    return pa.Table.from_arrays([*rows.columns, *extra], schema=pa.schema([*rows.schema, *_PLACE_FIELDS]))
+    return pa.Table.from_arrays([*rows.columns, *extra], schema=pa.schema([*rows.schema, *_ORIGIN_FIELDS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +122,21 @@ class Segments:
         return _name(segment.type, segment.version, f"{segment.manifest}.json")
 
     def where(self, name: str) -> str:
-        """How messages name the place of an object."""
+        """The address of an object in messages."""
         return f"{self._files.where}/{name}"
 
     def write(self, declared: EventType, groups: Iterable[pa.Table]) -> tuple[str, int]:
         """Stores tables as one segment, a row group each; its digest and bytes. Durable once `settle` returns."""
         with self._files.part() as part:
             with translated(part):
-                _fill(part, placed_schema(declared), groups)
+                _fill(part, schema_with_origin(declared), groups)
             digest, size = file_digest(part), part.stat().st_size
-            reached("segment.written")
+            failpoint("segment.written")
             name = _name(declared.name, declared.version, f"{digest}.parquet")
             if size_of(self._files, name) == size and self.digest(name) != digest:
                 self.remove(name)  # a leftover that was damaged since
             self._files.put([(name, part)])
-            reached("segment.placed")
+            failpoint("segment.placed")
         return digest, size
 
     def write_manifest(self, name: str, version: int, manifest: dict[str, Any]) -> str:
@@ -151,16 +151,16 @@ class Segments:
         self._files.settle([_name(name, version, "")])
 
     def dataset(self, declared: EventType, segments: Sequence[Segment]) -> "ds.Dataset":
-        """All rows of segments of one event type, read as they are asked for: only the columns and row groups needed.
+        """All rows of segments of one event type, read on demand: only the columns and row groups needed.
 
-        Scan it within `scanning`, which tells of missing and broken segments in one line.
+        Scan it within `scanning`, which reports missing and broken segments in one line.
         """
         import pyarrow.dataset as ds  # slow to load, and writers need none
 
         form = ds.ParquetFileFormat(default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=True))
         root = self._files.filesystem
         parts = [form.make_fragment(self.name(segment), root, file_size=segment.bytes) for segment in segments]
-        return ds.FileSystemDataset(parts, placed_schema(declared), form, root)
+        return ds.FileSystemDataset(parts, schema_with_origin(declared), form, root)
 
     @contextmanager
     def scanning(self, segments: Iterable[Segment]) -> Iterator[None]:
@@ -176,24 +176,26 @@ class Segments:
         for segment in segments:
             self.open(segment).close()
 
-    def open(self, segment: Segment, *, words: Sequence[str] = (), hold: bool = True) -> pq.ParquetFile:
-        """A segment's file for reading row groups, columns of `words` as dictionaries; close it.
+    def open(self, segment: Segment, *, dictionaries: Sequence[str] = (), hold: bool = True) -> pq.ParquetFile:
+        """A segment's file for reading row groups, columns named in `dictionaries` as dictionaries; close it.
 
         Without `hold` the bytes that were read are not kept while it is open. Fault when it is missing or no Parquet.
         """
         name = self.name(segment)
         with stored_errors(f"segment {self.where(name)}"):
-            return pq.ParquetFile(name, filesystem=self._files.filesystem, read_dictionary=list(words), pre_buffer=hold)
+            return pq.ParquetFile(
+                name, filesystem=self._files.filesystem, read_dictionary=list(dictionaries), pre_buffer=hold
+            )
 
     def manifest(self, segment: Segment) -> bytes:
-        """A segment's manifest as it is stored; Fault when it is missing. Only `is_whole` checks its digest."""
+        """A segment's manifest as it is stored; Fault when it is missing. Only `is_intact` checks its digest."""
         return read_object(self._files, self.manifest_name(segment), "manifest")
 
     def has(self, name: str) -> bool:
         """True when an object is stored under this name."""
         return size_of(self._files, name) is not None
 
-    def is_whole(self, segment: Segment) -> bool:
+    def is_intact(self, segment: Segment) -> bool:
         """True when segment and manifest have the bytes that gave their names; Fault when one cannot be read."""
         manifest = digest_of(self._files, self.manifest_name(segment), "manifest")
         return manifest == segment.manifest and self.digest(self.name(segment)) == segment.name
@@ -202,9 +204,9 @@ class Segments:
         """SHA-256 of an object's bytes as 64 hex digits; Fault when it cannot be read."""
         return digest_of(self._files, name, "segment")
 
-    def copy_from(self, other: "Segments", name: str, digest: str) -> int:
+    def copy_from(self, source: "Segments", name: str, digest: str) -> int:
         """Bytes of an object that was copied from another store; Fault when they do not give the digest."""
-        return copy_object(other._files, self._files, name, digest)
+        return copy_object(source._files, self._files, name, digest)
 
     def listing(self) -> list[Stored]:
         """All objects of the store, those that no segment names too, sorted by name."""

@@ -18,23 +18,23 @@ from lapledger.ledger.codec.encodings import occurring, strings
 from lapledger.ledger.codec.octets import HEX
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import EVENTS
-from lapledger.ledger.events.executions import OUTCOMES, UNTOLD
+from lapledger.ledger.events.executions import OUTCOMES, UNSPECIFIED_FAILURE
 from lapledger.ledger.frames.frame import Frame, FrameError
 from lapledger.ledger.store.cuts import Cut
 
 LONGEST_NS = 2**60
 """Durations stay below this (36 years), so that arithmetic on ranks never overflows."""
 
-_MANY = 100  # words from which on Arrow is faster
+_ARROW_FASTER = 100  # from this many strings on Arrow is faster
 _UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 _DIGEST = r"\A[0-9a-f]{64}\z"
-_UNBOUNDED = ("loss", "a", "b_ns")  # a loss may diverge, and a fit that found no line says so: `_calibration` looks
+_UNBOUNDED = ("loss", "a", "b_ns")  # a loss may diverge, and a rejected fit has no line: see `_calibration`
 
 
 def check_values(frame: Frame) -> None:
-    """Returns when the frame's values can be used; FrameError `bad-value` says which cannot."""
-    own = _CHECKS.get(frame.declared.name)
-    for check in (_digests, _finite) if own is None else (_digests, _finite, own):
+    """Raise FrameError `bad-value` if a value of the frame cannot be used."""
+    type_check = _CHECKS.get(frame.declared.name)
+    for check in (_digests, _finite) if type_check is None else (_digests, _finite, type_check):
         for complaint in check(frame):
             raise FrameError("bad-value", complaint)
 
@@ -54,11 +54,11 @@ def _digests(frame: Frame) -> Iterator[str]:
     for name in _digest_columns(frame.declared.name, frame.declared.version):
         column = frame.packed[name]
         if column.type == pa.binary(HEX // 2):
-            continue  # told as octets: each is a digest
-        words = occurring(column).drop_null()
-        good = pc.match_substring_regex(words, _DIGEST)
-        for word in words.filter(pc.invert(good)).to_pylist():
-            yield f"{name} {word[:80]!r} is not a SHA-256 of 64 hex digits"
+            continue  # encoded as octets: each is a digest
+        values = occurring(column).drop_null()
+        good = pc.match_substring_regex(values, _DIGEST)
+        for value in values.filter(pc.invert(good)).to_pylist():
+            yield f"{name} {value[:80]!r} is not a SHA-256 of 64 hex digits"
 
 
 def _finite(frame: Frame) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _finite(frame: Frame) -> Iterator[str]:
 
 
 def _within(frame: Frame, high: int, *names: str) -> Iterator[str]:
-    """All values lie in [0, high); a negative one is huge when its bits are read without a sign."""
+    """All values are in [0, high); a negative one is huge when its bits are read without a sign."""
     for name in names:
         values = fixed(frame.packed[name])
         if int(values.view(_UNSIGNED[values.dtype]).max()) >= min(high, 1 << (8 * values.itemsize - 1)):
@@ -84,10 +84,10 @@ def _of_problem(frame: Frame, *names: str) -> Iterator[str]:
             yield f"{name} {value!r} is not of problem {frame.key!r}"
 
 
-def _not_beginning(words: pa.StringArray, prefix: str) -> list[str]:
-    if len(words) > _MANY:
-        words = words.filter(pc.invert(pc.starts_with(words, prefix)))
-    return [word for word in words.to_pylist() if not word.startswith(prefix)]
+def _not_beginning(values: pa.StringArray, prefix: str) -> list[str]:
+    if len(values) > _ARROW_FASTER:
+        values = values.filter(pc.invert(pc.starts_with(values, prefix)))
+    return [value for value in values.to_pylist() if not value.startswith(prefix)]
 
 
 def _timing(frame: Frame) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _timing(frame: Frame) -> Iterator[str]:
 
 
 def _finished(frame: Frame) -> Iterator[str]:
-    known = OUTCOMES if frame.declared.version == 1 else (*OUTCOMES, UNTOLD)
+    known = OUTCOMES if frame.declared.version == 1 else (*OUTCOMES, UNSPECIFIED_FAILURE)
     for outcome in occurring(frame.packed["outcome"]).to_pylist():
         if outcome not in known:
             yield f"outcome {outcome!r} is none of {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""The stream boundary: append records to a partition, read them from a position, and say where a partition ends.
+"""The stream boundary: append records to a partition, read them from a position, and get the end of a partition.
 
 No opinion about frames, the ledger or delivery: positions live in the ledger's SQL, never in the stream.
 """
@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lapledger.ledger.frames.frame import Record
+
+Partition = tuple[str, int]
+"""A stream and the number of one of its partitions."""
 
 Position = int
 """First offset that has not been read yet; 0 at the start. Offsets rise, not always by one."""
@@ -22,15 +25,15 @@ class Stored:
 
 
 def record_bytes(record: Record) -> int:
-    """The size of a record: its payload with the names and words of its headers, in bytes."""
-    words = sum(len(word.encode(errors="surrogatepass")) for pair in record.headers.items() for word in pair)
-    return len(record.payload) + words
+    """The size of a record: its payload plus the names and values of its headers, in bytes."""
+    header_bytes = sum(len(text.encode(errors="surrogatepass")) for pair in record.headers.items() for text in pair)
+    return len(record.payload) + header_bytes
 
 
 class Group(Protocol):
-    """A process among those of one name that divide partitions among themselves: who tries, never who may."""
+    """A process among those of one name that divide partitions among themselves: a hint, never a permission."""
 
-    def assigned(self, wait_seconds: float) -> frozenset[tuple[str, int]]:
+    def assigned(self, wait_seconds: float) -> frozenset[Partition]:
         """What this process should try now, as (stream, partition).
 
         Comes back when that changes or records arrive there, at the latest after `wait_seconds`. A call at least every
@@ -52,7 +55,7 @@ class Stream(Protocol):
         ...
 
     def identity(self, stream: str) -> str:
-        """A word that changes when the stream was made anew, so that positions in an older one are refused."""
+        """An id that changes when the stream is recreated, so that positions in an older one are refused."""
         ...
 
     def append(self, stream: str, partition: int, records: Sequence[Record]) -> None:
@@ -69,12 +72,12 @@ class Stream(Protocol):
         """
         ...
 
-    def ends(self) -> Mapping[tuple[str, int], Position]:
+    def ends(self) -> Mapping[Partition, Position]:
         """For every partition the position after its last record."""
         ...
 
     def trim(self, stream: str, partition: int, position: Position) -> None:
-        """Records before `position` may be forgotten; Fault when it lies beyond the end."""
+        """Records before `position` may be forgotten; Fault when it is past the end."""
         ...
 
     def join(self, group: str, streams: Sequence[str], member: str) -> Group:

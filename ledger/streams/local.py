@@ -14,9 +14,9 @@ from sqlite3 import Connection
 from lapledger.ledger.disk import refuse_below_reserve
 from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.events import PARTITIONS
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import MAX_PAYLOAD_BYTES, Record
-from lapledger.ledger.streams.base import Group, Position, Stored, record_bytes
+from lapledger.ledger.streams.base import Group, Partition, Position, Stored, record_bytes
 from lapledger.ledger.streams.sqlite_file import connect, headers_of, refuse_network, sqlite_faults, transaction
 
 POLL_SECONDS = 0.02
@@ -40,7 +40,7 @@ class LocalStream:
     max_record_bytes = MAX_PAYLOAD_BYTES
 
     def __init__(self, path: Path, reserve_bytes: int = 0) -> None:
-        """Opens an existing stream; UserError when there is none or it lies on a network filesystem.
+        """Opens an existing stream; UserError when there is none or it is on a network filesystem.
 
         Nothing is appended that would leave less than `reserve_bytes` of its disk free.
         """
@@ -69,7 +69,7 @@ class LocalStream:
         return cls(path)
 
     def identity(self, stream: str) -> str:
-        """The random word that the file was made with, the same for every stream in it."""
+        """The random id that the file was created with, the same for every stream in it."""
         return self._identity
 
     def append(self, stream: str, partition: int, records: Sequence[Record]) -> None:
@@ -79,11 +79,11 @@ class LocalStream:
         if any(record_bytes(record) > self.max_record_bytes for record in records):
             raise Fault(f"a record for {self.path} has more than {self.max_record_bytes} bytes; none was stored")
         refuse_below_reserve(self.path.parent, self._reserve_bytes, sum(len(record.payload) for record in records))
-        reached("stream.append.before")
+        failpoint("stream.append.before")
         with self._translated(), transaction(self._connection):
             self._connection.executemany(statement, rows)
-            reached("stream.append.stored")
-        reached("stream.appended")
+            failpoint("stream.append.stored")
+        failpoint("stream.appended")
 
     def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
         """Up to `limit` records from `position` on, in order; empty at the end."""
@@ -97,18 +97,18 @@ class LocalStream:
         if not first <= position <= end:
             raise Fault(
                 f"cannot read {stream}, partition {partition}, from {position}: {self.path} holds {first} to {end};"
-                " records were deleted there, or another file took its place"
+                " records were deleted there, or the file was replaced"
             )
         return [Stored(offset, Record(headers_of(headers), _payload(payload))) for offset, headers, payload in rows]
 
-    def ends(self) -> Mapping[tuple[str, int], Position]:
+    def ends(self) -> Mapping[Partition, Position]:
         """For every partition the position after its last record; 0 when it has none."""
-        places = [(name, partition) for name, count in PARTITIONS.items() for partition in range(count)]
+        partitions = [(name, partition) for name, count in PARTITIONS.items() for partition in range(count)]
         with self._translated():
-            return {place: self._end(*place) for place in places}
+            return {at: self._end(*at) for at in partitions}
 
     def trim(self, stream: str, partition: int, position: Position) -> None:
-        """Forgets the records before `position`; Fault when it lies beyond the end."""
+        """Forgets the records before `position`; Fault when it is past the end."""
         forget = "DELETE FROM record WHERE stream = ? AND partition = ? AND source_offset < ?"
         remember = "INSERT OR REPLACE INTO trimmed (stream, partition, position) VALUES (?, ?, ?)"
         with self._translated(), transaction(self._connection):
@@ -119,14 +119,14 @@ class LocalStream:
             if position > self._first(stream, partition):
                 self._connection.execute(remember, (stream, partition, position))
                 self._connection.execute(forget, (stream, partition, position))
-        reached("stream.trimmed")
+        failpoint("stream.trimmed")
 
     def join(self, group: str, streams: Sequence[str], member: str) -> Group:
-        """A group whose every member tries everything: one file is for one machine, and SQL says who may."""
+        """A group whose every member tries everything: one file is for one machine, and SQL decides who may admit."""
         return LocalGroup(self, streams)
 
     def waiting(self, stream: str, partition: int, position: Position) -> int:
-        """How many records lie from `position` on."""
+        """Records from `position` on."""
         count = "SELECT count(*) FROM record WHERE stream = ? AND partition = ? AND source_offset >= ?"
         with self._translated():
             return int(self._connection.execute(count, (stream, partition, position)).fetchone()[0])
@@ -167,9 +167,9 @@ class LocalGroup:
         self._stream = stream
         self._streams = frozenset(streams)
         self._changes = -1
-        self._seen: Mapping[tuple[str, int], Position] = {}
+        self._seen: Mapping[Partition, Position] = {}
 
-    def assigned(self, wait_seconds: float) -> frozenset[tuple[str, int]]:
+    def assigned(self, wait_seconds: float) -> frozenset[Partition]:
         """Every partition of the group's streams, at once when records have arrived there, else after the wait."""
         deadline = time.monotonic() + wait_seconds
         while not self._arrived() and (left := deadline - time.monotonic()) > 0:
@@ -180,17 +180,17 @@ class LocalGroup:
         """Nothing is held that others would wait for."""
 
     def _arrived(self) -> bool:
-        """Whether one of the partitions has grown since it was last asked."""
+        """Whether one of the partitions has grown since the last call."""
         changes = self._stream.changes()
         if changes == self._changes:
             return False
-        ends = {place: end for place, end in self._stream.ends().items() if place[0] in self._streams}
+        ends = {at: end for at, end in self._stream.ends().items() if at[0] in self._streams}
         grown, self._changes, self._seen = ends != self._seen, changes, ends
         return grown
 
 
 def _payload(value: object) -> bytes:
-    """The payload of a record. What is not bytes was not written by us: kept as its words, for quarantine."""
+    """The payload of a record. Anything but bytes was not written by us: kept as text, for quarantine."""
     return value if isinstance(value, bytes) else str(value).encode(errors="backslashreplace")
 
 

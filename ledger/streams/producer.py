@@ -1,6 +1,6 @@
 """Turns events into frames and appends them: one producer epoch, one chain for each (stream, partition).
 
-A producer is made once for a process; it is told its epoch and never makes up an id or reads a clock.
+A producer is made once for a process; its epoch is passed in; it never creates an id or reads a clock.
 """
 
 import threading
@@ -16,7 +16,7 @@ from lapledger.ledger.codec.packing import holds, packed, packed_slices
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import PARTITIONS, EpochClosed, EpochOpened, Event, EventType, key_of, to_batch, type_of
 from lapledger.ledger.frames.frame import Link, Record, genesis, make_record
-from lapledger.ledger.streams.base import Stream, record_bytes
+from lapledger.ledger.streams.base import Partition, Stream, record_bytes
 
 MAX_ROWS = 1000
 """Most events in a frame."""
@@ -24,7 +24,6 @@ MAX_ROWS = 1000
 APPEND_ROWS = 64_000
 """Most rows of a table that travel in one append."""
 
-Place = tuple[str, int]
 Piece = tuple[EventType, str, pa.RecordBatch]
 
 
@@ -76,7 +75,7 @@ class Producer:
         self._stream, self._frame_rows = stream, frame_rows
         self._opening = EpochOpened(epoch=epoch, label=label, release=release)
         self.epoch = epoch
-        self._links: dict[Place, tuple[int, str]] = {}
+        self._links: dict[Partition, tuple[int, str]] = {}
         self._lock = threading.Lock()
         self._failed = False
 
@@ -99,18 +98,18 @@ class Producer:
     def append_rows(self, declared: EventType, key: str, rows: pa.RecordBatch | pa.Table) -> None:
         """Returns when all rows are durable: facts of one type and key, in frames of up to 1,000.
 
-        Many rows take several appends, each whole. ValueError when the rows are not of the type or have other keys.
+        Many rows take several appends, each atomic. ValueError when the rows are not of the type or have other keys.
         """
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
         _check_rows(declared, key, table)
-        place = declared.stream, partition_of(declared.stream, key)
+        at = declared.stream, partition_of(declared.stream, key)
         with self._lock:
             if not self._links:
                 self._append_events([])
             step = self._frame_rows * (APPEND_ROWS // self._frame_rows)
             for start in range(0, table.num_rows, step):
                 batches = _batches(table.slice(start, step), self._frame_rows)
-                self._append(place, self._records(place, ((declared, key, batch) for batch in batches)))
+                self._append(at, self._records(at, ((declared, key, batch) for batch in batches)))
 
     def close(self) -> None:
         """Closes the epoch with a fact; one that was never opened, or whose append failed, is left as it is."""
@@ -121,26 +120,26 @@ class Producer:
         opening = [] if self._links else [self._opening]
         routed = sorted(((_route(event), event) for event in [*opening, *given]), key=lambda pair: pair[0])
         ready = [
-            (place, self._records(place, _pieces([event for _, event in group], self._frame_rows)))
-            for place, group in groupby(routed, key=lambda pair: pair[0])
+            (at, self._records(at, _pieces([event for _, event in group], self._frame_rows)))
+            for at, group in groupby(routed, key=lambda pair: pair[0])
         ]
-        for place, records in ready:
-            self._append(place, records)
+        for at, records in ready:
+            self._append(at, records)
 
-    def _records(self, place: Place, pieces: Iterable[Piece]) -> "_Ready":
-        sequence, previous = self._links.get(place, (0, genesis(self.epoch, *place)))
-        chain = _Chain(self.epoch, *place, sequence, previous)
+    def _records(self, at: Partition, pieces: Iterable[Piece]) -> "_Ready":
+        sequence, previous = self._links.get(at, (0, genesis(self.epoch, *at)))
+        chain = _Chain(self.epoch, *at, sequence, previous)
         limit = self._stream.max_record_bytes
         records = [record for piece in pieces for record in chain.extend(*piece, limit)]
         return _Ready(records, chain.sequence, chain.previous)
 
-    def _append(self, place: Place, ready: "_Ready") -> None:
+    def _append(self, at: Partition, ready: "_Ready") -> None:
         if self._failed:
             raise Fault(f"producer {self.epoch} failed before and takes no more; start the command again")
         self._failed = True
-        self._stream.append(*place, ready.records)
+        self._stream.append(*at, ready.records)
         self._failed = False
-        self._links[place] = (ready.sequence, ready.previous)
+        self._links[at] = (ready.sequence, ready.previous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ class _Ready:
     previous: str
 
 
-def _route(event: Event) -> Place:
+def _route(event: Event) -> Partition:
     stream = type_of(event).stream
     return stream, partition_of(stream, key_of(event))
 
@@ -166,8 +165,8 @@ def _pieces(events: Sequence[Event], most: int) -> Iterator[Piece]:
 
 def _batches(table: pa.Table, most: int) -> Iterator[pa.RecordBatch]:
     """The rows in batches of at most so many, packed."""
-    (whole,) = table.combine_chunks().to_batches()
-    yield from packed_slices(whole, [*range(0, whole.num_rows, most), whole.num_rows])
+    (batch,) = table.combine_chunks().to_batches()
+    yield from packed_slices(batch, [*range(0, batch.num_rows, most), batch.num_rows])
 
 
 def _check_rows(declared: EventType, key: str, table: pa.Table) -> None:

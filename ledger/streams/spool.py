@@ -1,6 +1,6 @@
 """A producer's stream that outlives its broker: what cannot be appended now waits in a durable file, in order.
 
-Only a server that does not answer is waited for (`Unavailable`); what it refuses is told at once. Reading, positions
+Only a server that does not answer is waited for (`Unavailable`); what it refuses is raised at once. Reading, positions
 and groups are those of the stream behind.
 """
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lapledger.ledger.errors import Fault, SpoolFull, Unavailable
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import Record
-from lapledger.ledger.streams.base import Group, Position, Stored, Stream, record_bytes
+from lapledger.ledger.streams.base import Group, Partition, Position, Stored, Stream, record_bytes
 from lapledger.ledger.streams.spool_file import SpoolFile, deliver_oldest
 
 RESERVE = 8
@@ -31,7 +31,7 @@ class SpoolLimits:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits for the broker: records and their bytes; `what` tells the change: `away`, `full` or `back`."""
+    """What waits for the broker: records and their bytes; `what` is the change: `away`, `full` or `back`."""
 
     what: str
     records: int
@@ -93,13 +93,13 @@ class Spooled:
                     raise self._full()
                 if self._away_since is not None:  # else it came back meanwhile, and what waited is there
                     break
-            self._opened().put(stream, partition, records)
-            reached("spool.stored")
+            self._open_file().put(stream, partition, records)
+            failpoint("spool.stored")
 
     def ready(self) -> None:
         """Returns when there is room for what more work will bring; SpoolFull when there is none for `full_seconds`.
 
-        Whoever asks before each work finishes what runs: its results still find room when this stops taking more.
+        A caller that checks before each work finishes what runs: its results still fit when no more work is taken.
         """
         with self._changed:
             self._raise_failure()
@@ -135,7 +135,7 @@ class Spooled:
         """Records of the stream behind."""
         return self._stream.read(stream, partition, position, limit)
 
-    def ends(self) -> Mapping[tuple[str, int], Position]:
+    def ends(self) -> Mapping[Partition, Position]:
         """Ends of the stream behind; what waits is not counted."""
         return self._stream.ends()
 
@@ -152,16 +152,16 @@ class Spooled:
         try:
             self._stream.append(stream, partition, records)
         except Unavailable:
-            file = self._opened()
+            file = self._open_file()
             self._away_since = self._monotonic()
-            self._tell("away")
+            self._notify("away")
             if self._pump is None:
                 self._pump = threading.Thread(target=self._deliver, args=(file,), name="lap-spool", daemon=True)
                 self._pump.start()
             return False
         return True
 
-    def _opened(self) -> SpoolFile:
+    def _open_file(self) -> SpoolFile:
         if self._file is None:
             self._file = SpoolFile.claimed(self._path)
             if self._file is None:
@@ -182,7 +182,7 @@ class Spooled:
             )
 
     def _has_room(self, size: int) -> bool:
-        return self._away_since is None or self._opened().bytes + size <= self._limits.bytes
+        return self._away_since is None or self._open_file().bytes + size <= self._limits.bytes
 
     def _wait(self, come: Callable[[], bool], seconds: float | None = None) -> bool:
         """Whether something came true in time; raises what stopped the delivery meanwhile."""
@@ -190,7 +190,7 @@ class Spooled:
             return True
         if seconds is None:
             seconds = self._limits.full_seconds
-            self._tell("full")
+            self._notify("full")
         done = self._changed.wait_for(lambda: self._failure is not None or come(), seconds)
         self._raise_failure()
         return done
@@ -206,7 +206,7 @@ class Spooled:
         if self._failure is not None:
             raise self._failure
 
-    def _tell(self, what: str) -> None:
+    def _notify(self, what: str) -> None:
         file = self._file
         self._on_change(Waiting(what, file.records if file else 0, file.bytes if file else 0))
 
@@ -226,7 +226,7 @@ class Spooled:
         with self._changed:
             if file.records == 0 and self._away_since is not None:
                 self._away_since = None
-                self._tell("back")
+                self._notify("back")
                 self._changed.notify_all()
             self._changed.wait_for(lambda: self._away_since is not None or self._stop.is_set())
             if self._stop.is_set():

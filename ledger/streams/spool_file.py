@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lapledger.ledger.errors import io_fault
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import Record
 from lapledger.ledger.streams.base import Stream, record_bytes
 from lapledger.ledger.streams.sqlite_file import connect, headers_of, refuse_network, sqlite_faults, transaction
@@ -36,7 +36,7 @@ _COUNT = "SELECT count(*), coalesce(sum(bytes), 0) FROM waiting"
 class Run:
     """The oldest records that wait, as far as they are for one partition.
 
-    `last` is the place of the last one, `bytes` their size as `record_bytes` counts.
+    `last` is the row number of the last one, `bytes` their size as `record_bytes` counts.
     """
 
     stream: str
@@ -146,9 +146,9 @@ def deliver_oldest(stream: Stream, file: SpoolFile) -> bool:
     if run is None:
         return False
     stream.append(run.stream, run.partition, run.records)
-    reached("spool.delivered")
+    failpoint("spool.delivered")
     file.forget(run)
-    reached("spool.trimmed")
+    failpoint("spool.trimmed")
     return True
 
 

@@ -53,12 +53,12 @@ def filesystem_of(path: Path, mounts: str) -> str:
 
 
 def refuse_network(path: Path) -> None:
-    """UserError when `path` lies on a network filesystem, where SQLite's locks and syncs are not reliable."""
+    """Raise UserError if `path` is on a network filesystem, where SQLite's locks and syncs are not reliable."""
     mounts = Path("/proc/mounts")
     kind = filesystem_of(path.resolve(), mounts.read_text(errors="replace")) if mounts.exists() else ""
     if kind in NETWORK:
         raise UserError(
-            f"{path} lies on a network filesystem ({kind}), where file locks are not reliable; choose a local folder"
+            f"{path} is on a network filesystem ({kind}), where file locks are not reliable; choose a local folder"
         )
 
 
@@ -99,7 +99,7 @@ def sqlite_faults(path: Path) -> Iterator[None]:
 
 
 def headers_of(text: str) -> Mapping[str, str]:
-    """The headers of a record. What is no object of words was not written by us: kept as one word, for quarantine."""
+    """The headers of a record. Anything but an object of texts is foreign: kept as one text, for quarantine."""
     try:
         headers = json.loads(text)
     except (ValueError, TypeError, RecursionError):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from lapledger.ledger.codec.canonical import sha256_words, work_id
+from lapledger.ledger.codec.canonical import sha256_fields, work_id
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import LANES, CampaignOpened, ExecutionRequested, ExecutionShared, ProgramAdded, TestAdded
 
@@ -73,7 +73,7 @@ def make_plan(
             "nothing to run: the chosen problems have no programs or no tests; import some with `lap import icpc`"
         )
     ids = (*(key for pair in works for key in pair[1:]), *(key for pair in sorted(shared_by.items()) for key in pair))
-    digest = sha256_words("plan", json.dumps(asdict(settings), sort_keys=True), *ids)
+    digest = sha256_fields("plan", json.dumps(asdict(settings), sort_keys=True), *ids)
     campaign = name or f"c-{digest[:12]}"
     requests = tuple(_request(campaign, position, *work) for position, work in enumerate(works))
     run = {request.program_id for request in requests}
@@ -153,7 +153,7 @@ def _pairs(programs: Iterable[ProgramAdded], tests: Iterable[TestAdded]) -> Iter
 
 
 def _shuffled(pairs: Iterable[tuple[str, str, str]], seed: int) -> list[tuple[str, str, str]]:
-    return sorted(set(pairs), key=lambda pair: sha256_words("place", seed, *pair))
+    return sorted(set(pairs), key=lambda pair: sha256_fields("place", seed, *pair))
 
 
 def estimate_ns(

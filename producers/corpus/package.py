@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from lapledger.ledger.codec.canonical import blob_digest, sha256_words
+from lapledger.ledger.codec.canonical import blob_digest, sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus.documents import parse
 from lapledger.producers.corpus.files import Files, scan, shown
@@ -248,4 +248,4 @@ def _source(files: Files, path: str) -> bytes:
 def digest_of(judging: Sequence[str | int], tests: Sequence[PackageTest]) -> str:
     """SHA-256 over what decides a verdict: the judging settings, and every test's path, input and answer."""
     contents = [(test.path, blob_digest(test.input), blob_digest(test.answer)) for test in tests]
-    return sha256_words("package", *judging, *(text for test in contents for text in test))
+    return sha256_fields("package", *judging, *(text for test in contents for text in test))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lapledger.ledger.codec.canonical import blob_digest, sha256_words
+from lapledger.ledger.codec.canonical import blob_digest, sha256_fields
 from lapledger.ledger.events import (
     CampaignClosed,
     CampaignOpenedV2,
@@ -96,7 +96,7 @@ def _campaign_opened(
     runs = [run for *_, program in members for run in program.runs if run.repetitions]
     return CampaignOpenedV2(
         campaign_id=campaign,
-        plan_digest=sha256_words("imported plan", results.format, results.file.digest),
+        plan_digest=sha256_fields("imported plan", results.format, results.file.digest),
         service=results.service,
         problems=tuple(sorted({problem for problem, *_ in members})),
         programs=tuple(sorted(program for _, program, _ in members)),
@@ -153,7 +153,7 @@ def imported(form: str, tool: str, file: SourceFile, provenance: Provenance) -> 
 
 def import_id(form: str, digest: str, campaign: str | None) -> str:
     """The id of an import: what was read, as what."""
-    return sha256_words("import", form, digest, campaign or "")
+    return sha256_fields("import", form, digest, campaign or "")
 
 
 def shortened(reasons: Sequence[str]) -> tuple[str, ...]:

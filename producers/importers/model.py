@@ -6,7 +6,7 @@ Plain frozen values, the same for every format. Ids and events are made of them 
 import re
 from dataclasses import dataclass
 
-from lapledger.ledger.codec.canonical import blob_digest, sha256_words
+from lapledger.ledger.codec.canonical import blob_digest, sha256_fields
 from lapledger.producers.importers.files import SourceFile
 
 HUMAN = "human"
@@ -110,7 +110,7 @@ class Results:
 
     def problem_digest(self, problem: ResultProblem) -> str:
         """SHA-256 of the format and the tool's own id: the file does not hold the tests that would tell more."""
-        return sha256_words("problem of", self.format, problem.original)
+        return sha256_fields("problem of", self.format, problem.original)
 
     def slug(self, problem: ResultProblem) -> str:
         """The tool's id as a word."""

@@ -6,7 +6,7 @@ A benchmark is a problem with one program, which is its own reference. Values ar
 import json
 from pathlib import Path
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.producers.importers.files import parse_json, read_file, shown
 from lapledger.producers.importers.model import (
@@ -50,7 +50,7 @@ def read(path: Path, model: str | None = None) -> Results:
         model="",
         called=model or line(str(shared.value.get("hostname", "")), 40),
         service=FORMAT,
-        host=sha256_words("pyperf host", host) if host else "",
+        host=sha256_fields("pyperf host", host) if host else "",
         reference_rule="every benchmark is its own reference",
         problems=tuple(problems.values()),
         left_out=tuple(left_out),

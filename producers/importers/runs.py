@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 
-from lapledger.ledger.codec.canonical import canonical, sha256_words, work_id
+from lapledger.ledger.codec.canonical import canonical, sha256_fields, work_id
 from lapledger.ledger.events import ExecutionFinishedV2, TimingMeasuredV2, to_batch
 from lapledger.producers.campaigns.attempts import NO_TIMINGS
 from lapledger.producers.importers.model import Repetition, ResultProgram, Run
@@ -97,7 +97,7 @@ def _attempts(work: str) -> Iterator[str]:
     """Ids for the attempts at a work (UUIDv8, RFC 9562): the next is for an import that died in the middle of it."""
     number = 0
     while True:
-        digits = bytearray.fromhex(sha256_words("imported attempt", work, number)[:32])
+        digits = bytearray.fromhex(sha256_fields("imported attempt", work, number)[:32])
         digits[6], digits[8] = 0x80 | digits[6] & 0x0F, 0x80 | digits[8] & 0x3F
         yield str(uuid.UUID(bytes=bytes(digits)))
         number += 1

@@ -17,7 +17,7 @@ from lapledger.replay.measurements import Bools, Ints, Outcome
 
 WORK = ("campaign_id", "program_id", "test_id", "block")
 WORDS = ("campaign_id", "program_id", "test_id")
-FINISHED = Wanted("execution.finished", (*WORK, "outcome", "timings"), words=(*WORDS, "outcome"))
+FINISHED = Wanted("execution.finished", (*WORK, "outcome", "timings"), dictionary_columns=(*WORDS, "outcome"))
 OUTCOMES: Mapping[str, int] = {
     "accepted": Outcome.OK,
     "wrong_answer": Outcome.WRONG_ANSWER,

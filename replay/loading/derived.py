@@ -5,7 +5,7 @@ The online rewarder and every audit call these functions. Nothing is appended he
 
 import numpy as np
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.events import RewardAssigned
 from lapledger.replay.judging.gates import Status, Verdicts
 from lapledger.replay.judging.rewards import reward
@@ -25,7 +25,7 @@ def evidence(snapshot: Snapshot, m: ProblemMeasurements, program: str, calibrati
     pool = sorted(p for p, member in zip(m.programs, m.reference, strict=True) if member)
     stored = calibration.stored.rows if calibration else {}
     rows = [snapshot.rows.get(p) or stored[p] for p in pool]
-    return sha256_words("evidence", m.problem, _tests_digest(m.tests), len(pool), *rows, snapshot.rows[program])
+    return sha256_fields("evidence", m.problem, _tests_digest(m.tests), len(pool), *rows, snapshot.rows[program])
 
 
 def references_digest(snapshot: Snapshot) -> str:
@@ -34,12 +34,12 @@ def references_digest(snapshot: Snapshot) -> str:
     for m in snapshot.problems:
         pool = sorted(p for p, member in zip(m.programs, m.reference, strict=True) if member)
         words += [m.problem, _tests_digest(m.tests), len(pool), *(snapshot.rows[p] for p in pool)]
-    return sha256_words(*words)
+    return sha256_fields(*words)
 
 
 def _tests_digest(tests: Tests) -> str:
     kinds = zip(tests.ids, tests.original, tests.correctness, tests.optimization, strict=True)
-    return sha256_words(
+    return sha256_fields(
         *(f"{int(original)}{int(correct)}{int(ranked)} {name}" for name, original, correct, ranked in kinds)
     )
 
@@ -93,4 +93,4 @@ def _known(gate: int) -> bool | None:
 
 def reward_id(campaign: str, program: str, criterion: str, calibration: str | None, proof: str) -> str:
     """The id of a reward: what it is about and what it rests on, never a cut, a clock or a release."""
-    return sha256_words("reward", campaign, program, criterion, calibration or "", proof, KERNEL)
+    return sha256_fields("reward", campaign, program, criterion, calibration or "", proof, KERNEL)

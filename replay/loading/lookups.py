@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.judging.interface import kept_of, shared
 from lapledger.replay.measurements import Bytes, Ints, ProblemMeasurements
@@ -62,7 +62,7 @@ class Lookups:
 
 def _turn(problem: str) -> int:
     """Whether a problem's first group is numbered 0 or 1: half of the problems each, whatever their order."""
-    return int(sha256_words("turn", problem)[:8], 16) % 2
+    return int(sha256_fields("turn", problem)[:8], 16) % 2
 
 
 _GROUPS = """

@@ -11,12 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.store.columns import Wanted
 from lapledger.replay.loading.column_batches import Pieces
 from lapledger.replay.measurements import Bools, Ints, Tests
 
-PROGRAMS = Wanted("program.added", ("program_id", "model", "label", "source_blob"), words=("model", "label"))
+PROGRAMS = Wanted(
+    "program.added", ("program_id", "model", "label", "source_blob"), dictionary_columns=("model", "label")
+)
 _DIGITS = 15  # hex digits that fit a number of 64 bits with a sign
 _SIZES = ("input_bytes", "input_chars", "output_bytes", "output_chars")
 _KINDS = ("original", "correctness", "optimization")
@@ -57,7 +59,7 @@ class Programs:
         if not self.sources.null_count and len(self.ids):
             return _numbers(self.sources)
         words = (
-            sha256_words("unknown source", name) if blob is None else blob
+            sha256_fields("unknown source", name) if blob is None else blob
             for name, blob in zip(self.ids, self.sources.to_pylist(), strict=True)
         )
         return np.array([int(word[:_DIGITS], 16) for word in words], dtype=np.int64)

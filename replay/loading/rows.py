@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.store.columns import Wanted
 from lapledger.replay.loading.attempts import FINISHED, OUTCOMES, finished_of
 from lapledger.replay.loading.members import Own
@@ -16,7 +16,7 @@ from lapledger.replay.loading.sharing import executed_rows
 from lapledger.replay.loading.stored import CHUNK, Source
 from lapledger.replay.measurements import ProblemMeasurements
 
-DIGESTS = Wanted(FINISHED.name, (*FINISHED.columns, "attempt_id", "timings_digest"), FINISHED.words)
+DIGESTS = Wanted(FINISHED.name, (*FINISHED.columns, "attempt_id", "timings_digest"), FINISHED.dictionary_columns)
 _WORDS = {int(code): word for word, code in OUTCOMES.items()}
 
 
@@ -68,4 +68,4 @@ def row_digests(own: Own, campaign: str) -> dict[str, str]:
     executed = executed_rows(own, finished.cell[places])
     lines = words if executed is None else [words[row] for row in executed.tolist()]
     named = zip(own.programs.ids, own.programs.sources.to_pylist(), lines, strict=True)
-    return {name: sha256_words(name, blob or "", *line) for name, blob, line in named}
+    return {name: sha256_fields(name, blob or "", *line) for name, blob, line in named}

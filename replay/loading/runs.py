@@ -33,7 +33,9 @@ def timed(clocks: Iterable[str]) -> Wanted:
     """What is read of timings for some clocks; the wall clock always."""
     columns = [column for clock in sorted({"wall", *clocks}) for column in _CLOCKS[clock]]
     return Wanted(
-        "timing.measured", (*WORK, "repetition", "warmup", *columns, "startup_ns", "hard_limit_ns"), words=WORDS
+        "timing.measured",
+        (*WORK, "repetition", "warmup", *columns, "startup_ns", "hard_limit_ns"),
+        dictionary_columns=WORDS,
     )
 
 

@@ -19,7 +19,7 @@ from lapledger.replay.measurements import Ints, ProblemMeasurements
 SHARED = Wanted(
     "execution.shared",
     ("campaign_id", "program_id", "executed_program_id", "source_blob"),
-    words=("campaign_id", "program_id", "executed_program_id"),
+    dictionary_columns=("campaign_id", "program_id", "executed_program_id"),
 )
 _EXECUTED = """
 SELECT s.program_id AS program, s.executed_program_id AS executed FROM shared s

@@ -11,7 +11,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import latest
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.reader import events
-from lapledger.ledger.store.segments import PLACE
+from lapledger.ledger.store.segments import ORIGIN_COLUMNS
 from lapledger.replay.loading.attempts import FINISHED
 from lapledger.replay.loading.lookups import Lookups
 from lapledger.replay.loading.members import Campaign
@@ -55,7 +55,7 @@ def find_campaign(questions: Questions, name: str | None) -> Mapping[str, Any]:
     if chosen in known:
         where = {"campaign_id": [chosen]}  # the members of others may be many
         first = events(ledger, opened.name, opened.version, cut, where=where).slice(0, 1)
-        row: Mapping[str, Any] = first.drop_columns(list(PLACE)).to_pylist()[0]
+        row: Mapping[str, Any] = first.drop_columns(list(ORIGIN_COLUMNS)).to_pylist()[0]
         return row
     if not known:
         raise UserError("the ledger holds no campaign at this cut; run the programs with `lap run`")

@@ -11,7 +11,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from lapledger.ledger.prefetch import ahead
+from lapledger.ledger.prefetch import prefetch
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.columns import Columns, Slices, Wanted
 from lapledger.replay.loading.column_batches import Pieces
@@ -40,7 +40,7 @@ class Source:
         with ExitStack() as opened:
             ledger, cut = self.questions.ledger, self.questions.cut
             columns = [opened.enter_context(closing(Columns(ledger, one, cut))) for one in wanted]
-            reads = opened.enter_context(closing(ahead([one.of(chunk) for one in columns] for chunk in chunks)))
+            reads = opened.enter_context(closing(prefetch([one.of(chunk) for one in columns] for chunk in chunks)))
             for chunk, done in zip(chunks, reads, strict=True):
                 yield from (self._own(problem, done) for problem in chunk)
 

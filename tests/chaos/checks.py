@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import text
 
 from lapledger.ledger.proof import verify
-from lapledger.ledger.store.location import Place
+from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.sql.engine import reading
 from tests.chaos.facts import DERIVED, NAMES, held, name_of, table, wanted
@@ -37,7 +37,7 @@ def check_state(ledger: Ledger, *, gaps_open: bool = False) -> None:
         assert verify(ledger, stream=stream).problems == ()
 
 
-def check_place(place: Place) -> None:
+def check_place(place: LedgerPath) -> None:
     """`check_state` of a ledger that is not open here."""
     ledger = open_ledger(place)
     try:

@@ -46,7 +46,7 @@ def passed(name: str, *args: Any) -> dict[str, int]:
     for point in failpoint.POINTS:
         failpoint.arm(point, NEVER)
     ROLES[name](*args)
-    return {point: NEVER - left for point, left in failpoint.left().items() if left < NEVER}
+    return {point: NEVER - left for point, left in failpoint.remaining_hits().items() if left < NEVER}
 
 
 ROLES[passed.__name__] = passed

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lapledger.ledger.codec.canonical import sha256_words
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.loading import find_campaign
 from lapledger.replay.measurements import ABSENT, Outcome, ProblemMeasurements, Tests
@@ -47,8 +47,8 @@ def load_slowly(questions: Questions, campaign: str | None = None) -> tuple[list
     members = set(chosen["programs"])
     programs = [p for p in questions.rows("SELECT * FROM program ORDER BY program_id") if p["program_id"] in members]
     tests = questions.rows("SELECT * FROM test ORDER BY problem_id, ordinal, test_id")
-    cells = questions.ask(CELLS, campaign=name, programs=sorted(members))
-    repetitions = _by_attempt(questions.ask(REPETITIONS, campaign=name))
+    cells = questions.query(CELLS, campaign=name, programs=sorted(members))
+    repetitions = _by_attempt(questions.query(REPETITIONS, campaign=name))
     shared = questions.rows("SELECT * FROM shared WHERE campaign_id = $campaign", campaign=name)
     problems: list[ProblemMeasurements] = []
     rows: dict[str, str] = {}
@@ -131,7 +131,7 @@ def _measurements(
 
 def _duplicate(program: Mapping[str, Any]) -> int:
     """Equal for programs of equal source; where the source is unknown, for the same program alone."""
-    blob = program["source_blob"] or sha256_words("unknown source", program["program_id"])
+    blob = program["source_blob"] or sha256_fields("unknown source", program["program_id"])
     return int(blob[:15], 16)
 
 
@@ -160,4 +160,4 @@ def _row_digests(own: _Stored) -> dict[str, str]:
     }
     for cell in own.cells:
         words[cell["p"]] += [str(cell["t"]), cell["outcome"], cell["attempt_id"], cell["timings_digest"]]
-    return {words[place][0]: sha256_words(*words[place]) for place in words}
+    return {words[place][0]: sha256_fields(*words[place]) for place in words}

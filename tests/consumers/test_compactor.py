@@ -12,7 +12,7 @@ import lapledger.consumers.storage.compactor
 from lapledger.consumers.storage.compactor import Compacted, compact
 from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import Fault
-from lapledger.ledger.proof import Written, verify
+from lapledger.ledger.proof import RecordedHead, verify
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.location import Location
@@ -95,7 +95,7 @@ def test_every_cut_answers_as_before(ledger: Ledger) -> None:
 
 def test_the_chain_goes_on_and_old_heads_stay_proven(ledger: Ledger) -> None:
     """The cut is the same, the head differs by its links alone; each new link says what it supersedes."""
-    written = Written(ledger.cut(), ledger.head())
+    written = RecordedHead(ledger.cut(), ledger.head())
     before = manifests(ledger)
     compact(ledger, NOW)
     after = manifests(ledger)

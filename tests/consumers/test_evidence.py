@@ -14,7 +14,7 @@ from lapledger.consumers.derive.rewarder import assign
 from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import Fault
-from lapledger.ledger.proof import written_now
+from lapledger.ledger.proof import current_head
 from lapledger.ledger.proof.bundles import bundle_verifier
 from lapledger.ledger.proof.bundles.bundle import Rests, bundle
 from lapledger.ledger.questions.queries import Questions
@@ -65,7 +65,7 @@ def test_a_mapped_reward_rests_on_both_campaigns(ledger: Ledger, tmp_path: Path)
     assert {"calibration.fitted", "campaign.opened", "reward.assigned", "timing.measured"} <= kinds
     assert sum(headers["ce_type"] == "campaign.opened" for headers in frames) == 2
     assert bundle_verifier.main([str(path)]) == 0
-    assert bundle_verifier.main([str(path), str(written_now(ledger))]) == 0
+    assert bundle_verifier.main([str(path), str(current_head(ledger))]) == 0
 
 
 def test_a_bundle_is_the_same_from_segments(ledger: Ledger) -> None:

@@ -11,12 +11,12 @@ from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.services.derive import CalibrationFollower, CalibrationOrder, RewardFollower, RewardOrder
 from lapledger.consumers.services.partition_assignment import SeatedGroup
 from lapledger.consumers.services.seal import TOGETHER, SealFollower, SealWhen
-from lapledger.consumers.services.service_loop import Alone, NamedLease, Pace, Place, SinkWatch, follow
+from lapledger.consumers.services.service_loop import Alone, NamedLease, Pace, SinkWatch, follow
 from lapledger.ledger.errors import Fault, SpoolFull, Unavailable
 from lapledger.ledger.events import CONTROL, FACTS, Event
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import Ledger
-from lapledger.ledger.streams.base import Stream
+from lapledger.ledger.streams.base import Partition, Stream
 from lapledger.ledger.streams.producer import Producer, partition_of
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.loading import judge_campaign, rewards
@@ -45,12 +45,12 @@ def stream(both: Ledger) -> Iterator[Stream]:
 class Members:
     """A group that assigns what the test says, and remembers what was asked of it."""
 
-    def __init__(self, *shares: frozenset[Place]) -> None:
+    def __init__(self, *shares: frozenset[Partition]) -> None:
         self.shares = list(shares)
         self.asked = 0
         self.left = False
 
-    def assigned(self, wait_seconds: float) -> frozenset[Place]:
+    def assigned(self, wait_seconds: float) -> frozenset[Partition]:
         """The next share; the last one for ever."""
         self.asked += 1
         return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
@@ -65,9 +65,9 @@ class Steps:
 
     def __init__(self, stop: threading.Event, steps: int, *, finish: int = 1, failure: Exception | None = None) -> None:
         self.stop, self.steps, self.finishing, self.failure = stop, steps, finish, failure
-        self.seen: list[frozenset[Place]] = []
+        self.seen: list[frozenset[Partition]] = []
 
-    def step(self, assigned: frozenset[Place]) -> bool:
+    def step(self, assigned: frozenset[Partition]) -> bool:
         """The last step sets the stop, or fails."""
         self.seen.append(assigned)
         if len(self.seen) == self.steps:
@@ -106,7 +106,7 @@ def test_a_server_that_does_not_answer_is_waited_for(desk: Desk) -> None:
     failing = iter([Unavailable("away"), Unavailable("still away")])
 
     class Patient(Steps):
-        def step(self, assigned: frozenset[Place]) -> bool:
+        def step(self, assigned: frozenset[Partition]) -> bool:
             """Fails twice, then does what it should."""
             for failure in failing:
                 raise failure
@@ -122,7 +122,7 @@ def test_a_service_whose_group_is_away_is_asked_all_the_same(desk: Desk) -> None
     """Its work may have failed meanwhile, as that of a worker with a full spool does: nobody waits for ever."""
 
     class Away(Members):
-        def assigned(self, wait_seconds: float) -> frozenset[Place]:
+        def assigned(self, wait_seconds: float) -> frozenset[Partition]:
             """What it assigned once, then no answer."""
             if self.asked:
                 raise Unavailable("away")

@@ -186,7 +186,7 @@ def test_only_row_groups_of_wanted_problems_are_read(tmp_path: Path) -> None:
     """Rows of the problems asked for and of no other; a problem without rows has none."""
     with closing(ledger_with(tmp_path / "ledger", facts(small()))) as ledger:
         seal(ledger)
-        wanted = Wanted("timing.measured", ("wall_ns", "campaign_id"), words=("campaign_id",))
+        wanted = Wanted("timing.measured", ("wall_ns", "campaign_id"), dictionary_columns=("campaign_id",))
         with closing(Columns(ledger, wanted, ledger.cut())) as columns:
             found = columns.of(["b", "nobody"])
         assert set(found) == {"b", "nobody"}

@@ -19,7 +19,7 @@ from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import Fault, UserError
 from lapledger.ledger.events import EVENTS, FilterDecided, to_batch
 from lapledger.ledger.frames.frame import Frame, Link, Record, encode, genesis, make_frame
-from lapledger.ledger.proof import Proof, verify, written_now
+from lapledger.ledger.proof import Proof, current_head, verify
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
 from lapledger.ledger.store.sql.engine import reading
@@ -133,7 +133,7 @@ def both(place: Location) -> Iterator[Ledger]:
 def test_a_rebuilt_database_goes_on_as_if_nothing_was_lost(kind: Kind, both: Ledger) -> None:
     """After the stream was read again: the same cut, the same head, the same rows in every table, and all is proven."""
     before = {table: rows(both, table) for table in TABLES}
-    word, sealed = written_now(both), sum(row["rows"] > 0 for row in rows(both, "segment"))
+    word, sealed = current_head(both), sum(row["rows"] > 0 for row in rows(both, "segment"))
     assert len(before["gap"]) == 3
     assert len(before["supersession"]) > 1
     place = without_sql(kind, both)
@@ -146,7 +146,7 @@ def test_a_rebuilt_database_goes_on_as_if_nothing_was_lost(kind: Kind, both: Led
         drained = drain(again, stream, seen="then")
         assert (drained.duplicates, drained.quarantined) == (0, 1)
         assert {table: rows(again, table) for table in TABLES} == before
-        assert (written_now(again), proven(again).problems) == (word, ())
+        assert (current_head(again), proven(again).problems) == (word, ())
         assert verify(again, written=word, stream=stream).problems == ()
 
 
@@ -247,7 +247,9 @@ def test_a_broken_chain_is_told_with_its_place(ledger: Ledger, ordinal: int, har
     else:
         path.chmod(0o644)
         path.write_bytes(path.read_bytes().replace(b'"p0"', b'"p9"', 1).replace(b"epoch", b"epoxh", 1))
-    with pytest.raises(Fault, match=rf"broken at place {ordinal}: manifest \S*{path.stem}\S* (is missing|was altered)"):
+    with pytest.raises(
+        Fault, match=rf"broken at position {ordinal}: manifest \S*{path.stem}\S* (is missing|was altered)"
+    ):
         rebuilt(ledger)
     assert not (ledger.root / "ledger.sqlite").exists()
 
@@ -256,7 +258,7 @@ def test_an_altered_last_manifest_is_not_passed_over(ledger: Ledger) -> None:
     """It may be an end that counted. A head that was written down before it can say that the rest is enough."""
     facts(ledger, "epoch-1")
     seal(ledger)
-    word = written_now(ledger)
+    word = current_head(ledger)
     facts(ledger, "epoch-2")
     seal(ledger)
     path = manifest(ledger, len(rows(ledger, "segment")))
@@ -302,7 +304,7 @@ def test_the_end_that_covers_most_is_taken_and_the_others_are_told(
     uncommitted(monkeypatch, ledger)
     facts(ledger, "epoch-3")
     seal(ledger)
-    before, word = {table: rows(ledger, table) for table in TABLES}, written_now(ledger)
+    before, word = {table: rows(ledger, table) for table in TABLES}, current_head(ledger)
     done = rebuilt(ledger)
     assert len(done.others) == 1
     assert done.others[0].startswith("the chain of 6 manifests that ends with ")
@@ -315,7 +317,7 @@ def test_an_end_that_never_counted_still_holds_true_facts(ledger: Ledger, monkey
     """Nothing came after a sealing that was cut short: taken, its frames are those that the tail had."""
     facts(ledger, "epoch-1")
     seal(ledger)
-    word = written_now(ledger)
+    word = current_head(ledger)
     facts(ledger, "epoch-2")
     cut = str(ledger.cut())
     uncommitted(monkeypatch, ledger)
@@ -334,19 +336,19 @@ def test_a_sealing_that_stored_half_of_its_manifests_never_counted(
     of them is gone, only a head can say that nothing was lost."""
     facts(ledger, "epoch-1")
     seal(ledger)
-    word = written_now(ledger)
+    word = current_head(ledger)
     facts(ledger, "epoch-2")
     uncommitted(monkeypatch, ledger)
     paths = (ledger.root / "segments").rglob("*.json")
     next(path for path in paths if b'"ordinal":%d,' % lost in path.read_bytes()).unlink()
     if lost == 4:
-        with pytest.raises(Fault, match="broken at place 4"):
+        with pytest.raises(Fault, match="broken at position 4"):
             rebuilt(ledger)
         assert rebuilt(ledger, word).cut == str(word.cut)
         return
     done = rebuilt(ledger)
     assert (done.cut, done.proven) == (str(word.cut), False)
-    assert done.others[0].startswith("a sealing of places 4 to 6 that ends with ")
+    assert done.others[0].startswith("a sealing of positions 4 to 6 that ends with ")
 
 
 def test_a_head_decides_between_two_ends(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +358,7 @@ def test_a_head_decides_between_two_ends(ledger: Ledger, monkeypatch: pytest.Mon
     with monkeypatch.context() as larger:
         larger.setattr("lapledger.consumers.storage.sealer.SEGMENT_BYTES", 1)
         seal(ledger)
-    word, segments = written_now(ledger), len(rows(ledger, "segment"))
+    word, segments = current_head(ledger), len(rows(ledger, "segment"))
     assert segments > 2
     short = dataclasses.replace(word, head="0" * 64)
     with pytest.raises(Fault, match="no chain of manifests gives the head"):
@@ -371,7 +373,7 @@ def test_the_command_rebuilds_and_says_what_it_left_out(ledger: Ledger, monkeypa
     uncommitted(monkeypatch, ledger)
     facts(ledger, "epoch-2")
     seal(ledger)
-    word, place = str(written_now(ledger)), ("--ledger", ledger.root)
+    word, place = str(current_head(ledger)), ("--ledger", ledger.root)
     filled = lap("ledger", "rebuild", *place)
     assert (filled.code, len(filled.err.splitlines())) == (2, 1)
     ledger.close()

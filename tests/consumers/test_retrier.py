@@ -15,7 +15,7 @@ from lapledger.ledger.frames.frame import decode, encode
 from lapledger.ledger.proof import verify
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
-from lapledger.ledger.store.quarantine import Quarantined, one_quarantined, quarantined
+from lapledger.ledger.store.quarantine import Quarantined, quarantined, quarantined_record
 from lapledger.ledger.store.reader import events
 from lapledger.ledger.store.sql.engine import reading
 from tests.consumers.ledgers import admit, append, decision, older_release, put, put_aside, rows, whole
@@ -89,7 +89,7 @@ def test_a_record_that_came_twice_is_admitted_once(ledger: Ledger) -> None:
 def one(ledger: Ledger, number: int) -> Quarantined:
     """A quarantined record."""
     with reading(ledger.engine) as connection:
-        return one_quarantined(connection, number)
+        return quarantined_record(connection, number)
 
 
 def test_some_are_tried_by_id_or_by_reason(ledger: Ledger) -> None:

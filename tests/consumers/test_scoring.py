@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lapledger.consumers.training.completions import Completion, prompt_text, text_of
 from lapledger.consumers.training.rollouts import Training, declared, roll
 from lapledger.consumers.training.scoring import rewards
-from lapledger.ledger.codec.canonical import blob_digest, sha256_words
+from lapledger.ledger.codec.canonical import blob_digest, sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import GroupClosed, GroupOpened, ProgramAdded, RolloutSampled
 from lapledger.replay import measurements
@@ -139,10 +139,10 @@ def test_a_batch_as_facts():
     kinds = [GroupOpened, RolloutSampled, RolloutSampled, ProgramAdded, ProgramAdded, GroupClosed]
     assert [type(e) for e in events[:6]] == kinds
     assert [type(e) for e in events[6:]] == [GroupOpened, RolloutSampled, ProgramAdded, GroupClosed]
-    group = sha256_words("group", "run", "w", 0, "p.1")
+    group = sha256_fields("group", "run", "w", 0, "p.1")
     opened, first, _, program, *_ = events
     assert (opened.group_id, opened.size, opened.policy, opened.prompt_blob) == (group, 2, 3, blob_digest(b"add"))
-    assert first.rollout_id == program.rollout_id == sha256_words("rollout", group, 0)
+    assert first.rollout_id == program.rollout_id == sha256_fields("rollout", group, 0)
     assert (first.completion_tokens, first.prompt_tokens, first.finish_reason) == (5, None, "stop")
     assert (first.policy, first.temperature) == (3, 0.5)
     assert program.source_blob == blob_digest(b"x\n")

@@ -91,7 +91,7 @@ def test_a_ledger_that_is_not_there(tmp_path: Path) -> None:
     """A missing folder, a file in its place, and a file that is no database."""
     check(lap("replay", "--ledger", tmp_path / "no"), "there is no ledger", "lap ledger init")
     (tmp_path / "file").write_text("x")
-    check(lap("ledger", "init", "--ledger", tmp_path / "file"), "File exists", "choose another place")
+    check(lap("ledger", "init", "--ledger", tmp_path / "file"), "File exists", "choose another path")
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "ledger.sqlite").write_text("this is no database, it is a text of some length" * 50)
     check(lap("status", "--partitions", "--ledger", tmp_path / "odd"), "is no database")

@@ -90,7 +90,7 @@ def test_what_waits_is_told_by_partition(ledger: Path) -> None:
     state, checks, code = status(ledger)
     assert (state, code, checks["lag"]["state"]) == (DEGRADED, 0, DEGRADED)
     assert checks["lag"]["figures"]["partitions"] == {f"facts/{partition}": 3}
-    assert "lap sink" in checks["lag"]["words"]
+    assert "lap sink" in checks["lag"]["message"]
     well("seal", "--ledger", ledger)
     assert status(ledger)[0] == OK
 
@@ -109,7 +109,7 @@ def test_gaps_and_quarantine_degrade_and_a_fork_is_told(ledger: Path) -> None:
     state, checks, code = status(ledger)
     assert (state, checks["quarantine"]["state"], code) == (DEGRADED, DEGRADED, 0)
     assert checks["quarantine"]["figures"]["reasons"]["fork"] == 1
-    assert "two producers were one" in checks["quarantine"]["words"]
+    assert "two producers used one identity" in checks["quarantine"]["message"]
 
 
 def test_another_stream_in_its_place_fails(ledger: Path, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_another_stream_in_its_place_fails(ledger: Path, tmp_path: Path) -> None
     shutil.copy(tmp_path / "other" / "stream.sqlite", ledger / "stream.sqlite")
     state, checks, code = status(ledger)
     assert (state, checks["stream"]["state"], code) == (FAILING, FAILING, 1)
-    assert "made anew" in checks["stream"]["words"]
+    assert "recreated" in checks["stream"]["message"]
 
 
 def test_no_ledger_is_the_users_mistake(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_servers_that_are_down_are_failing_checks(ledger: Path, kind: str, reque
     checks = {check["name"]: check for check in done.json["checks"]}
     assert (done.code, done.json["state"], done.err) == (1, FAILING, "")
     assert (checks["database"]["state"], checks["stream"]["state"], checks["disk"]["state"]) == (FAILING, FAILING, OK)
-    assert "answer" in checks["database"]["words"]
-    assert "answer" in checks["stream"]["words"]
+    assert "answer" in checks["database"]["message"]
+    assert "answer" in checks["stream"]["message"]
     assert "geheim" not in done.out
 
 

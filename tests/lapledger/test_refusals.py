@@ -66,7 +66,7 @@ NIGHTLY = ("--campaign", "nightly")
             "--optimization-limit: a value is given twice; give each once",
         ),
         (("sweep", "--tau", "12.5"), "--tau 12.5: give whole percents from 1 to 100"),
-        (("sweep", "--tau", "50", "--out", f"{'n' * 300}.csv"), "File name too long; choose another place"),
+        (("sweep", "--tau", "50", "--out", f"{'n' * 300}.csv"), "File name too long; choose another path"),
         (("import", "mercury", "loop.json", "--model", "m", "--license", "MIT"), "symbolic links"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else None,

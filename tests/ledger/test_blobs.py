@@ -65,7 +65,7 @@ def test_many_blobs_are_put_and_named_in_order(blobs: Blobs) -> None:
     assert digests == [hashlib.sha256(item).hexdigest() for item in items]
     assert [blobs.get(digest) for digest in digests] == items
     assert list(blobs.digests()) == sorted(set(digests))
-    assert all(blobs.has(digest) and blobs.is_whole(digest) for digest in digests)
+    assert all(blobs.has(digest) and blobs.is_intact(digest) for digest in digests)
 
 
 def test_a_local_blob_is_read_only_and_lies_in_a_subfolder(local: Blobs, folder: Path) -> None:
@@ -78,16 +78,16 @@ def test_a_local_blob_is_read_only_and_lies_in_a_subfolder(local: Blobs, folder:
 
 
 def test_a_missing_or_altered_blob_is_a_fault(blobs: Blobs, files: Files) -> None:
-    """`get` compares the digest every time; `is_whole` does without the bytes."""
+    """`get` compares the digest every time; `is_intact` does without the bytes."""
     digest = blobs.put(b"text")
     blobs.remove(blobs.name(digest))
     files.put([(blobs.name(digest), b"tex7")])
     with pytest.raises(Fault, match=f"blob {blobs.where(digest)} was altered; restore it from a copy"):
         blobs.get(digest)
-    assert not blobs.is_whole(digest)
+    assert not blobs.is_intact(digest)
     blobs.remove(blobs.name(digest))
     assert not blobs.has(digest)
-    for call in (blobs.get, blobs.is_whole):
+    for call in (blobs.get, blobs.is_intact):
         with pytest.raises(Fault, match=f"blob {blobs.where(digest)} is missing; run `lap verify`, restore it"):
             call(digest)
 

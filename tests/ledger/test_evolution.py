@@ -92,9 +92,9 @@ def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
         assert by_place(questions.rows(f"SELECT {columns} FROM execution_requested")) == DUE
         assert by_place(questions.rows(f"SELECT {columns} FROM request")) == DUE
         assert by_place(questions.rows("SELECT * FROM request WHERE campaign_id = $c", c="c")) == DUE
-        raw = questions.ask("SELECT * FROM execution_requested ORDER BY _stream, _partition, _admission, _row")
+        raw = questions.query("SELECT * FROM execution_requested ORDER BY _stream, _partition, _admission, _row")
         assert raw.equals(events(mixed, NAME, 2, mixed.cut()).cast(raw.schema))
-        user = questions.ask_user("SELECT position FROM execution_requested WHERE lane = '4' ORDER BY position")
+        user = questions.query_user("SELECT position FROM execution_requested WHERE lane = '4' ORDER BY position")
         assert user["position"].to_pylist() == [0, 1, 2, 3, 4, 6]
 
 

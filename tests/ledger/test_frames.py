@@ -183,7 +183,7 @@ def test_hostile_payloads_raise_only_frame_errors(declared: EventType, data: st.
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(encode(sample_frame(EVENTS["filter.decided", 1])).headers)), st.text()))
 def test_hostile_headers_raise_only_frame_errors(changes: dict[str, str]) -> None:
-    """Whatever a header says, the record decodes to the values it carries or is refused with a reason."""
+    """Whatever a header has, the record decodes to the values it carries or is refused with a reason."""
     record = encode(sample_frame(EVENTS["filter.decided", 1]))
     reason, _ = outcome(Record({**record.headers, **changes}, record.payload))
     assert reason in {"", "bad-header", "unknown-type", "header-mismatch", "digest-mismatch"}
@@ -274,7 +274,7 @@ def test_a_long_word_in_one_row_is_admitted_to_the_digest() -> None:
 def test_null_words_and_changes_to_dictionaries_are_refused() -> None:
     """A null among the words would hide nulls from the column's own count; a change would need a history."""
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["a", None]))
-    assert "null among the words" in str(allocated(campaigns(words))[0])
+    assert "null among the values" in str(allocated(campaigns(words))[0])
     declared = EVENTS["campaign.closed", 1]
     first, more = (
         [{**row, "campaign_id": word} for row in sample_batch(declared, 1).to_pylist()] for word in ("a", "b")

@@ -15,7 +15,7 @@ import pytest
 from lapledger.ledger.disk import LocalFiles, refuse_below_reserve
 from lapledger.ledger.errors import DiskFull, Fault, LapError, Unavailable, UserError
 from lapledger.ledger.store.objects.objects import Files, digest_of, listing, read_object, remove, size_of, stored_fault
-from lapledger.ledger.store.objects.s3 import FRESH_NS, S3Files, S3Place
+from lapledger.ledger.store.objects.s3 import FRESH_NS, S3Address, S3Files
 from tests.support.s3_servers import SECRET, Relay, S3Server
 
 
@@ -261,7 +261,7 @@ def test_an_address_that_is_none_is_refused(url: str, told: str) -> None:
 
 def test_an_address_gives_bucket_prefix_and_options() -> None:
     """A prefix may be empty or of several words."""
-    place = S3Place.parse("s3://bucket/a//b/?region=eu-west-1&scheme=http")
+    place = S3Address.parse("s3://bucket/a//b/?region=eu-west-1&scheme=http")
     assert (place.bucket, place.prefix) == ("bucket", "a/b")
     assert place.options == {"region": "eu-west-1", "scheme": "http"}
     assert S3Files("s3://bucket", "blobs").where == "s3://bucket/blobs"

@@ -5,24 +5,24 @@ from pathlib import Path
 
 import pytest
 
-from lapledger.ledger.atomic_write import finite, whole, write_whole
+from lapledger.ledger.atomic_write import atomic_write, finite, write_atomically
 from lapledger.ledger.errors import UserError
 
 
 def half_way(path: Path) -> None:
     """A writer that fails."""
-    with whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(b"ne")
         raise RuntimeError
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     """A failure half-way leaves what was there before, and no part of the new one."""
-    write_whole(tmp_path / "a", b"old")
+    write_atomically(tmp_path / "a", b"old")
     with pytest.raises(RuntimeError):
         half_way(tmp_path / "a")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
-    write_whole(tmp_path / "a", b"new")
+    write_atomically(tmp_path / "a", b"new")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"new"}
 
 
@@ -30,7 +30,7 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     """A folder that is not there, and a folder where a file should be."""
     for path in (tmp_path / "absent" / "a", tmp_path):
         with pytest.raises(UserError, match="cannot write") as told:
-            write_whole(path, b"")
+            write_atomically(path, b"")
         assert len(str(told.value).splitlines()) == 1
     assert not (tmp_path / "absent").exists()
 

@@ -23,7 +23,7 @@ from lapledger.ledger.codec.packing import packed
 from lapledger.ledger.codec.slice_digests import slice_digests
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import EVENTS
-from lapledger.ledger.proof import Proof, Written, verify, written_now
+from lapledger.ledger.proof import Proof, RecordedHead, current_head, verify
 from lapledger.ledger.proof.chains import is_written_head
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.heads import ledger_head
@@ -119,7 +119,7 @@ def test_rows_taken_from_a_segment_with_all_care_are_missed(
     assert (whole.frames - proof.frames, whole.events - proof.events) == (7 - frames, 9 - rows)
     told = f"holds {rows} rows of {frames} frames, 9 rows of 7 frames were due"
     assert any(told in problem for problem in proof.problems)
-    assert any("lies in no segment that could be read and not in the tail" in problem for problem in proof.problems)
+    assert any("is in no readable segment and not in the tail" in problem for problem in proof.problems)
 
 
 def test_an_altered_manifest_is_found(filled: Ledger) -> None:
@@ -146,10 +146,10 @@ def test_an_altered_manifest_is_found(filled: Ledger) -> None:
             "differs between its manifest",
         ),
         ("UPDATE frame SET sequence = sequence + 1 WHERE type = 'program.added'", "open gaps|does not link"),
-        ("DELETE FROM tail WHERE type = 'program.added'", "lies in no segment that could be read and not in the tail"),
-        ("DELETE FROM segment WHERE ordinal = 2", "has place 3 in the chain, 2 was due"),
+        ("DELETE FROM tail WHERE type = 'program.added'", "is in no readable segment and not in the tail"),
+        ("DELETE FROM segment WHERE ordinal = 2", "has ordinal 3 in the chain, expected 2"),
         ("DELETE FROM frame WHERE type = 'program.added'", "belong to no frame|missing from the SQL"),
-        ("UPDATE segment SET rows = rows + 1 WHERE ordinal = 1", "does not match its place"),
+        ("UPDATE segment SET rows = rows + 1 WHERE ordinal = 1", "does not match its position"),
         ("UPDATE stream_position SET admissions = admissions + 1 WHERE stream = 'control'", "position control/0"),
         ("UPDATE stream_position SET next_position = 1 WHERE stream = 'control'", "position control/0 is 1"),
         ("UPDATE stream_position SET next_position = 99 WHERE stream = 'control'", "position control/0 is 99"),
@@ -209,15 +209,15 @@ def test_timings_of_one_attempt_may_come_apart(ledger: Ledger, stream: LocalStre
 
 def test_a_head_written_down_proves_what_it_covered(filled: Ledger, stream: LocalStream) -> None:
     """It holds through later admissions and sealings, and no longer once a covered frame is another."""
-    written = Written(filled.cut(), filled.head())
+    written = RecordedHead(filled.cut(), filled.head())
     Producer(stream, "later", "test", "0").append([decision(n, "p1") for n in range(5)])
     drain(filled, stream)
     seal(filled)
     assert filled.head() != written.head
     assert verify(filled, written=written).problems == ()
-    (problem,) = verify(filled, written=Written(written.cut, "0" * 64)).problems
+    (problem,) = verify(filled, written=RecordedHead(written.cut, "0" * 64)).problems
     assert "what it proved was changed" in problem
-    beyond = Written(Cut.parse("control=999,facts=0.0.0.0,requests=0"), written.head)
+    beyond = RecordedHead(Cut.parse("control=999,facts=0.0.0.0,requests=0"), written.head)
     (problem,) = verify(filled, written=beyond).problems
     assert "covers control=999,facts=0,requests=0, this ledger ends at control=2,facts=" in problem
     assert "it was cut off" in problem
@@ -225,12 +225,12 @@ def test_a_head_written_down_proves_what_it_covered(filled: Ledger, stream: Loca
 
 def test_a_head_is_one_word_to_write_down(filled: Ledger) -> None:
     """64 hex digits, `@` and the cut; what is none of that is the user's mistake."""
-    written = written_now(filled)
+    written = current_head(filled)
     assert str(written) == f"{filled.head()}@{filled.cut()}"
-    assert Written.parse(f" {written} ") == written
+    assert RecordedHead.parse(f" {written} ") == written
     for word in ("", filled.head(), f"@{filled.cut()}", f"{filled.head()}@", f"{filled.head()[1:]}@{filled.cut()}"):
-        with pytest.raises(UserError, match=r"is no head|is not a cut"):
-            Written.parse(word)
+        with pytest.raises(UserError, match=r"is not a head|is not a cut"):
+            RecordedHead.parse(word)
 
 
 def test_what_happens_meanwhile_is_not_mistaken(filled: Ledger, stream: LocalStream) -> None:

@@ -172,7 +172,7 @@ def test_mistakes_are_the_users(ledger: Ledger) -> None:
         events(ledger, "no.such", 1, ledger.cut())
     with pytest.raises(UserError, match="has no column 'color'"):
         events(ledger, "filter.decided", 1, ledger.cut(), columns=["color"])
-    with pytest.raises(UserError, match="lies beyond this ledger"):
+    with pytest.raises(UserError, match="is ahead of this ledger"):
         events(ledger, "filter.decided", 1, Cut.parse("control=1,facts=0.0.0.0,requests=0"))
 
 
@@ -189,4 +189,4 @@ def test_a_lost_segment_is_a_fault_that_names_the_check(ledger: Ledger, stream: 
     with pytest.raises(Fault, match=f"{lost} is missing; run `lap verify`"):
         Questions(ledger).rows("SELECT * FROM filter_decided")
     with pytest.raises(Fault, match=f"{lost} is missing; run `lap verify`"):
-        Questions(ledger).ask_user("SELECT kept FROM filter")
+        Questions(ledger).query_user("SELECT kept FROM filter")

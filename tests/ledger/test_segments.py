@@ -21,7 +21,7 @@ from lapledger.ledger.events import EVENTS, EventType, to_batch
 from lapledger.ledger.store.objects.objects import Files, stored_errors
 from lapledger.ledger.store.objects.s3 import S3Files
 from lapledger.ledger.store.parquet_encodings import writer_options
-from lapledger.ledger.store.segments import Segment, Segments, placed, placed_schema
+from lapledger.ledger.store.segments import Segment, Segments, schema_with_origin, with_origin
 from tests.ledger.facts import attempt, decision, sample_batch
 from tests.support.s3_servers import S3Server
 
@@ -47,7 +47,7 @@ def segments(files: Files) -> Segments:
 def groups(count: int = 4, rows: int = 25) -> list[pa.Table]:
     """Decisions, a row group for each partition; the admissions of group n are 100 n + 1 and so on."""
     return [
-        placed(DECISION, n, [100 * n + row + 1 for row in range(rows)], [_decided(n, row) for row in range(rows)])
+        with_origin(DECISION, n, [100 * n + row + 1 for row in range(rows)], [_decided(n, row) for row in range(rows)])
         for n in range(count)
     ]
 
@@ -86,7 +86,7 @@ def test_names_are_the_digests_of_the_bytes(segments: Segments, files: Files) ->
         segment.manifest,
     )
     assert segments.digest(segments.name(segment)) == segment.name
-    assert segments.is_whole(segment)
+    assert segments.is_intact(segment)
     assert {stored.name: stored.bytes for stored in segments.listing()} == {
         f"filter.decided.v1/{segment.name}.parquet": segment.bytes,
         f"filter.decided.v1/{segment.manifest}.json": len(data),
@@ -106,9 +106,9 @@ def test_a_damaged_leftover_is_written_again(segments: Segments, files: Files) -
     segment = store(segments, DECISION, groups())
     segments.remove(segments.name(segment))
     files.put([(segments.name(segment), bytes(segment.bytes))])
-    assert not segments.is_whole(segment)
+    assert not segments.is_intact(segment)
     assert store(segments, DECISION, groups()) == segment
-    assert segments.is_whole(segment)
+    assert segments.is_intact(segment)
 
 
 def test_an_altered_manifest_is_not_whole(segments: Segments, files: Files) -> None:
@@ -117,7 +117,7 @@ def test_an_altered_manifest_is_not_whole(segments: Segments, files: Files) -> N
     segments.remove(segments.manifest_name(segment))
     files.put([(segments.manifest_name(segment), b"{}")])
     assert json.loads(segments.manifest(segment)) == {}
-    assert not segments.is_whole(segment)
+    assert not segments.is_intact(segment)
 
 
 def test_a_missing_or_broken_segment_is_a_fault(segments: Segments, files: Files) -> None:
@@ -144,7 +144,7 @@ def test_a_dataset_spans_segments_and_reads_what_a_condition_needs(segments: Seg
     first, second = store(segments, DECISION, groups(3)), store(segments, DECISION, groups(4)[3:])
     dataset = segments.dataset(DECISION, [first, second])
     whole = pa.concat_tables(groups(4))
-    assert dataset.schema == placed_schema(DECISION)
+    assert dataset.schema == schema_with_origin(DECISION)
     assert dataset.to_table().equals(whole)
     for condition in (pc.field("_admission") > 310, pc.field("_partition") == 3, pc.field("problem_id") == "p3"):
         needed = [len(part.split_by_row_group(condition)) for part in dataset.get_fragments()]
@@ -154,14 +154,14 @@ def test_a_dataset_spans_segments_and_reads_what_a_condition_needs(segments: Seg
 
 def test_no_segments_are_an_empty_dataset(segments: Segments) -> None:
     """With the schema of its type."""
-    assert segments.dataset(DECISION, []).to_table().equals(placed_schema(DECISION).empty_table())
+    assert segments.dataset(DECISION, []).to_table().equals(schema_with_origin(DECISION).empty_table())
 
 
 def test_every_event_type_comes_back(tmp_path: Path) -> None:
     """With lists, nulls and empty words; the encodings change nothing."""
     segments = Segments(LocalFiles(tmp_path))
     for declared in EVENTS.values():
-        table = placed(declared, 0, [1], [sample_batch(declared)])
+        table = with_origin(declared, 0, [1], [sample_batch(declared)])
         segment = store(segments, declared, [table, table])
         assert segments.dataset(declared, [segment]).to_table().equals(pa.concat_tables([table, table]))
 
@@ -170,7 +170,7 @@ def test_no_rows_are_a_segment_without_row_groups(tmp_path: Path) -> None:
     """A row group is never empty."""
     segments = Segments(LocalFiles(tmp_path))
     with segments.open(store(segments, DECISION, [])) as file:
-        assert (file.num_row_groups, file.schema_arrow) == (0, placed_schema(DECISION))
+        assert (file.num_row_groups, file.schema_arrow) == (0, schema_with_origin(DECISION))
 
 
 def test_a_segment_of_many_parts_travels_whole(s3: S3Server, tmp_path: Path) -> None:
@@ -185,10 +185,10 @@ def test_a_segment_of_many_parts_travels_whole(s3: S3Server, tmp_path: Path) -> 
             for f in TIMING.schema
         ]
         wide = pa.RecordBatch.from_arrays(columns, schema=TIMING.schema)
-        tables.append(placed(TIMING, 0, [group + 1], [wide]))
+        tables.append(with_origin(TIMING, 0, [group + 1], [wide]))
     segment = store(segments, TIMING, tables)
     assert segment.bytes > 64 << 20
-    assert segments.is_whole(segment)
+    assert segments.is_intact(segment)
     with segments.open(segment) as file:
         assert all(file.read_row_group(number).equals(table) for number, table in enumerate(tables))
     assert list(tmp_path.iterdir()) == []
@@ -197,7 +197,7 @@ def test_a_segment_of_many_parts_travels_whole(s3: S3Server, tmp_path: Path) -> 
 def test_encodings_suit_the_values() -> None:
     """A dictionary where words come back, integers byte by byte, statistics only of what readers filter by."""
     batches = [to_batch(attempt(number, 11)[:-1]) for number in range(20)]
-    table = placed(TIMING, 0, list(range(1, 21)), batches)
+    table = with_origin(TIMING, 0, list(range(1, 21)), batches)
     options = writer_options(table)
     integers = {field.name for field in table.schema if pa.types.is_integer(field.type)}
     assert set(options["column_encoding"]) == integers
@@ -214,7 +214,7 @@ def test_encodings_suit_the_values() -> None:
     }  # fmt: skip
     assert (found["_admission"].statistics.min, found["_admission"].statistics.max) == (1, 20)
     assert {column.compression for column in found.values()} == {"ZSTD"}
-    assert "work_id" not in writer_options(placed(TIMING, 0, [1], [_one_each(batches)]))["use_dictionary"]
+    assert "work_id" not in writer_options(with_origin(TIMING, 0, [1], [_one_each(batches)]))["use_dictionary"]
 
 
 def _one_each(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -245,5 +245,5 @@ def test_a_writer_that_is_killed_leaves_no_half_segment(tmp_path: Path, point: s
     (stored,) = segments.listing()
     assert Path(stored.name).suffix == left
     segment = store(segments, DECISION, groups())
-    assert segments.is_whole(segment)
+    assert segments.is_intact(segment)
     assert len(segments.listing()) == 2 + (left == ".part")

@@ -22,7 +22,7 @@ from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.events import EVENTS, to_batch
 from lapledger.ledger.frames.frame import Frame, Link, Record, encode, genesis, make_frame
-from lapledger.ledger.proof import verify, written_now
+from lapledger.ledger.proof import current_head, verify
 from lapledger.ledger.store.heads import first_head, next_head
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.sql.engine import writing
@@ -386,7 +386,7 @@ def test_a_tail_cut_off_is_found(sound: Path, tampered: Found, tmp_path: Path) -
     assert any("were sealed before" in p for p in tampered(lambda ledger: cut_off(ledger, "facts", 1, sealed - 1)))
     root = Path(shutil.copytree(sound, tmp_path / "earlier"))
     with closing(open_ledger(root)) as ledger:
-        word = written_now(ledger)
+        word = current_head(ledger)
         cut_off(ledger, "facts", 1, last - 1)
         assert proven(ledger).problems == ()
         (problem,) = verify(ledger, written=word).problems
@@ -399,9 +399,9 @@ def test_a_chain_rewritten_with_all_care_needs_a_head(sound: Path, tmp_path: Pat
     to be another by the head that was written down."""
     root = Path(shutil.copytree(sound, tmp_path / "forged"))
     with closing(open_ledger(root)) as ledger:
-        word = written_now(ledger)
+        word = current_head(ledger)
         relinked(ledger, lambda manifest: manifest | {"forged": True})
         assert proven(ledger).problems == ()
-        assert str(written_now(ledger)) != str(word)
+        assert str(current_head(ledger)) != str(word)
         (problem,) = verify(ledger, written=word).problems
     assert "what it proved was changed" in problem

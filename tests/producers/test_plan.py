@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapledger.ledger.codec.canonical import sha256_words, work_id
+from lapledger.ledger.codec.canonical import sha256_fields, work_id
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import ExecutionRequested, ProgramAdded, TestAdded
 from lapledger.producers.campaigns.attempts import Judged, charged
@@ -85,7 +85,7 @@ def test_every_pair_once_in_an_order_that_the_seed_alone_decides(
     plan = make_plan(programs, tests, replace(SETTINGS, seed=seed))
     assert set(pairs(plan.requests)) == WORKS
     assert [request.position for request in plan.requests] == list(range(6))
-    keys = [sha256_words("place", seed, r.problem_id, r.program_id, r.test_id) for r in plan.requests]
+    keys = [sha256_fields("place", seed, r.problem_id, r.program_id, r.test_id) for r in plan.requests]
     assert keys == sorted(keys)
     assert plan == make_plan(PROGRAMS, TESTS, replace(SETTINGS, seed=seed))
 

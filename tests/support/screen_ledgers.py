@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from lapledger.consumers.ingest.sink import drain
-from lapledger.ledger.codec.canonical import blob_digest, sha256_words, work_id
+from lapledger.ledger.codec.canonical import blob_digest, sha256_fields, work_id
 from lapledger.ledger.events import (
     CampaignOpened,
     ExecutionFinished,
@@ -87,7 +87,7 @@ def campaign_facts(campaign, problem, programs):
     """The opening of a campaign over one problem."""
     yield CampaignOpened(
         campaign_id=campaign,
-        plan_digest=sha256_words(campaign),
+        plan_digest=sha256_fields(campaign),
         service="local",
         problems=(problem,),
         programs=tuple(program_id(problem, p.name) for p in programs),
@@ -152,7 +152,7 @@ def run_facts(campaign, problem, program):
             output_digest=None,
             output_bytes=0,
             timings=1,
-            timings_digest=sha256_words(work, str(ms)),
+            timings_digest=sha256_fields(work, str(ms)),
             worker_id="w",
             isolation="plain",
             finished_at="",

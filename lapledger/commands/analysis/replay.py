@@ -11,7 +11,7 @@ import click
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options, read_criterion, refuse_source
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
-from lapledger.ledger.atomic_write import write_whole
+from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import print_json, say
 from lapledger.render.replay_table import as_json as table_json
@@ -155,5 +155,5 @@ def draw(judged: JudgedCampaign, path: Path) -> None:
     curves = tau_curve(judged.measurements, judged.criterion, [*range(5, 101, 5)])
     title = f"campaign {judged.campaign}: {len(judged.measurements)} problems"
     data = curve_plot(curves, title, f"criterion {judged.criterion.hash[:12]}, cut {judged.cut}", fmt=kind)  # type: ignore[arg-type]
-    write_whole(path, data)
+    write_atomically(path, data)
     say(f"picture written to {path}")

@@ -27,7 +27,7 @@ def command(query: str | None, views: bool, ledger: str | None, at: str | None, 
         print_table(("view", "meaning"), [(view.name, view.doc) for view in VIEWS])
         return
     with asking(read_settings(ledger=ledger).location, at) as questions:
-        answer = questions.ask_user(query)
+        answer = questions.query_user(query)
         rows = list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
         if as_json:
             print_json({"cut": str(questions.cut), "columns": answer.column_names, "rows": rows})

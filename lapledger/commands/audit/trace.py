@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from lapledger.cli.options import at_option, json_option, ledger_option
 from lapledger.consumers.derive.reward_audit import TestTrace, Trace, trace
-from lapledger.ledger.atomic_write import write_whole
+from lapledger.ledger.atomic_write import write_atomically
 from lapledger.render.output import print_json, say, stdout
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
@@ -61,7 +61,7 @@ def _write_bundle(questions: "Questions", found: Trace, path: Path) -> None:
 
     rests = rests_on(questions.ledger, questions, found)
     data = bundle(questions.ledger, rests)
-    write_whole(path, data)
+    write_atomically(path, data)
     frames = sum(map(len, rests.places.values()))
     say(f"{path}: {frames} frames, {len(rests.blobs)} blobs, {len(data)} bytes; check it with `python verify.py`")
 

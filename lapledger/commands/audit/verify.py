@@ -9,8 +9,8 @@ import click
 
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import LapError, UserError
-from lapledger.ledger.proof import Proof, Written, verify, written_now
-from lapledger.ledger.store.location import Place
+from lapledger.ledger.proof import Proof, RecordedHead, current_head, verify
+from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.streams.base import Stream
 from lapledger.render.output import print_json, progress, say
@@ -42,21 +42,21 @@ def command(only_head: bool, head: str | None, skip_rewards: bool, ledger: str |
     if only_head:
         print_head(place, as_json=as_json)
         return
-    written = None if head is None else Written.parse(head)
+    written = None if head is None else RecordedHead.parse(head)
     prove(place, written, as_json=as_json, with_rewards=not skip_rewards)
 
 
-def print_head(place: Place, *, as_json: bool) -> None:
+def print_head(place: LedgerPath, *, as_json: bool) -> None:
     """Prints the current head; nothing is verified."""
     with closing(open_ledger(place)) as ledger:
-        written = written_now(ledger)
+        written = current_head(ledger)
     if as_json:
         print_json({"word": str(written), "head": written.head, "cut": str(written.cut)})
     else:
         click.echo(str(written))
 
 
-def prove(place: Place, written: Written | None, *, as_json: bool, with_rewards: bool) -> None:
+def prove(place: LedgerPath, written: RecordedHead | None, *, as_json: bool, with_rewards: bool) -> None:
     """Prints what was verified; exits with 1 when a problem was found."""
     proof = _proof(place, written)
     rewards = 0
@@ -70,7 +70,7 @@ def prove(place: Place, written: Written | None, *, as_json: bool, with_rewards:
         raise click.exceptions.Exit(1)
 
 
-def _proof(place: Place, written: Written | None) -> Proof:
+def _proof(place: LedgerPath, written: RecordedHead | None) -> Proof:
     keep_freed_memory()
     with closing(open_ledger(place)) as ledger, _stream_of(ledger) as (stream, note), progress("proving", 1) as bar:
         task = bar.task_ids[0]
@@ -97,7 +97,7 @@ def _stream_of(ledger: Ledger) -> Iterator[tuple[Stream | None, tuple[str, ...]]
         stream.close()
 
 
-def _rewards(place: Place, cut: str) -> tuple[int, list[str], list[str]]:
+def _rewards(place: LedgerPath, cut: str) -> tuple[int, list[str], list[str]]:
     """Rewards computed again, and problems and notes of these and of the named replays, asked again."""
     from lapledger.consumers.derive.named_replay_reader import verify_replays
     from lapledger.consumers.derive.reward_audit import verify_rewards

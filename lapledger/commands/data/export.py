@@ -10,7 +10,7 @@ import click
 
 from lapledger.cli.export_options import FILE, FOLDER, question_options, request_of
 from lapledger.cli.groups import HelpGroup
-from lapledger.ledger.atomic_write import write_whole
+from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import print_json, progress, say
 from lapledger.settings import read_settings
@@ -183,7 +183,7 @@ def _folder(
 
 
 def _write(path: Path, content: Any, export: "JudgedExport", flags: Mapping[str, Any]) -> None:
-    write_whole(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
     _told(path, export, {}, flags)
 
 

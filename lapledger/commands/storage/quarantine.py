@@ -95,11 +95,11 @@ def show(number: int, raw: bool, ledger: str | None, as_json: bool) -> None:
       lap quarantine show 7
       lap quarantine show 7 --raw > frame.arrow
     """
-    from lapledger.ledger.store.quarantine import one_quarantined
+    from lapledger.ledger.store.quarantine import quarantined_record
     from lapledger.ledger.store.sql.engine import reading
 
     with _opened(ledger) as found, reading(found.engine) as connection:
-        record = one_quarantined(connection, number)
+        record = quarantined_record(connection, number)
     if raw:
         sys.stdout.flush()
         sys.stdout.buffer.write(record.payload)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from lapledger.cli.options import json_option, ledger_option
-from lapledger.ledger.proof import Written
+from lapledger.ledger.proof import RecordedHead
 from lapledger.render.output import print_json, say
 from lapledger.settings import read_settings
 from lapledger.workflows.session import now_ms, utc_now
@@ -31,7 +31,7 @@ def command(head: str | None, ledger: str | None, as_json: bool) -> None:
     """
     from lapledger.consumers.storage.rebuild import Now, rebuild
 
-    written = None if head is None else Written.parse(head)
+    written = None if head is None else RecordedHead.parse(head)
     done = rebuild(read_settings(ledger=ledger).location, Now(utc_now(), now_ms()), written)
     for other in done.others:
         say(f"left out, as it covers no more: {other}")

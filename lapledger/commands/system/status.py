@@ -50,7 +50,7 @@ def command(partitions: bool, ledger: str | None, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(checked), **(asdict(progress) if progress else {})})
     else:
-        rows = [(check.name, check.state, check.words) for check in checked.checks]
+        rows = [(check.name, check.state, check.message) for check in checked.checks]
         print_table(("part", "state", "details"), rows, title=f"ledger state: {checked.state}")
         if progress:
             _show_partitions(progress)

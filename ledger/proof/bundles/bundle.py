@@ -17,7 +17,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import PARTITIONS
 from lapledger.ledger.frames.frame import encode
 from lapledger.ledger.proof.bundles.extract import Places, frames_at
-from lapledger.ledger.proof.heads import Written
+from lapledger.ledger.proof.heads import RecordedHead
 from lapledger.ledger.store.open_ledger import Ledger, cut_now, head_now
 from lapledger.ledger.store.sql.engine import reading
 
@@ -76,7 +76,7 @@ def bundle(ledger: Ledger, rests: Rests) -> bytes:
 def _parts(ledger: Ledger, connection: Connection, rests: Rests, evidence: Evidence) -> Iterator[tuple[str, bytes]]:
     about = {
         "ledger": ledger.identity,
-        "head": str(Written(cut_now(connection), head_now(connection))),
+        "head": str(RecordedHead(cut_now(connection), head_now(connection))),
         "manifests": list(connection.execute(_MANIFESTS).scalars()),
         "reward": rests.reward,
         "evidence": asdict(evidence),

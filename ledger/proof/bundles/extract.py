@@ -48,12 +48,12 @@ def _frames(
 ) -> Iterator[tuple[int, Frame]]:
     sealed = _sealed(ledger, connection, declared, [meta for meta, payload in held if payload is None])
     for meta, payload in held:
-        batch = sealed.get(meta.admission) if payload is None else read_payload(payload, meta.place)
+        batch = sealed.get(meta.admission) if payload is None else read_payload(payload, meta.location)
         if batch is None or batch.num_rows != meta.rows:
-            raise Fault(f"{meta.place} is not whole in its segment; run `lap verify`")
+            raise Fault(f"{meta.location} is not whole in its segment; run `lap verify`")
         frame = make_frame(declared, meta.key, meta.link, batch)
         if frame.digest != meta.digest:
-            raise Fault(f"{meta.place} was altered; run `lap verify`")
+            raise Fault(f"{meta.location} was altered; run `lap verify`")
         yield meta.admission, frame
 
 

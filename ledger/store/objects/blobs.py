@@ -1,4 +1,4 @@
-"""The content-addressed blob store: big texts, each once, under the SHA-256 of its bytes.
+"""The content-addressed blob store: large texts, each stored once under the SHA-256 of its bytes.
 
 Names `xx/<digest>` in 256 subfolders. It knows nothing of events; an event names a blob only after `put`.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from lapledger.ledger.codec.canonical import blob_digest
 from lapledger.ledger.disk import LocalFiles
 from lapledger.ledger.errors import Fault
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.store.objects.objects import (
     Files,
     Stored,
@@ -46,7 +46,7 @@ class Blobs:
         for data in items:
             digests.append(blob_digest(data))
             yield self.name(digests[-1]), data
-            reached("blob.put.placed")
+            failpoint("blob.put.placed")
 
     def get(self, digest: str) -> bytes:
         """The bytes with this digest; Fault when they are missing or altered."""
@@ -60,27 +60,27 @@ class Blobs:
         """True when a blob with this digest is stored."""
         return size_of(self._files, self.name(digest)) is not None
 
-    def is_whole(self, digest: str) -> bool:
+    def is_intact(self, digest: str) -> bool:
         """True when the stored bytes give their name; Fault when they cannot be read."""
         return digest_of(self._files, self.name(digest), "blob") == digest
 
     def local(self, digest: str, scratch: Path) -> Path:
         """A read-only local file with the bytes: the stored one, or a copy in `scratch` that was fetched once."""
-        own = self._files.local(self.name(digest))
-        if own is not None:
-            return own
+        stored_file = self._files.local(self.name(digest))
+        if stored_file is not None:
+            return stored_file
         if not (scratch / digest).exists():
             LocalFiles(scratch).put([(digest, self.get(digest))])
         return scratch / digest
 
     def name(self, digest: str) -> str:
-        """The name of the blob's object; ValueError when the word is no digest."""
+        """The name of the blob's object; ValueError when the text is not a digest."""
         if not _DIGEST.fullmatch(digest):
             raise ValueError(f"{digest[:80]!r} is not a SHA-256 of 64 hex digits")
         return f"{digest[:2]}/{digest}"
 
     def where(self, digest: str) -> str:
-        """How messages name the place of a blob."""
+        """The address of a blob in messages."""
         return f"{self._files.where}/{self.name(digest)}"
 
     def digests(self) -> Iterator[str]:
@@ -88,7 +88,7 @@ class Blobs:
         return (stored.name[3:] for stored in self.listing() if self._is_blob(stored.name))
 
     def strays(self) -> Iterator[str]:
-        """Places of objects that are no blobs: unfinished writes and whatever else was put there."""
+        """Addresses of objects that are no blobs: unfinished writes and whatever else was put there."""
         return (f"{self._files.where}/{s.name}" for s in self.listing() if not self._is_blob(s.name))
 
     def listing(self) -> list[Stored]:

@@ -24,17 +24,17 @@ _LOST = "run `lap verify`, restore it from a copy of the ledger"
 
 
 class Files(Protocol):
-    """Objects below one root. A name says what its content is: one of the right size is kept, and is young again."""
+    """Objects below one root. A name identifies its content: one of the right size is kept, its time refreshed."""
 
     where: str
-    """The root in words, without anything secret; messages add `/` and the name."""
+    """The root as shown in messages, without secrets; messages add `/` and the name."""
 
     @property
     def filesystem(self) -> Any:
         """The `pyarrow.fs.FileSystem` that reads the objects, names being its paths."""
 
     def put(self, items: Iterable[tuple[str, bytes | Path]]) -> None:
-        """Stores contents under their names, each whole or not at all; a path is a file of `part`, filled.
+        """Stores contents under their names, each completely or not at all; a path is a file of `part`, filled.
 
         The names are durable after `settle`. UserError, Fault or DiskFull when the store cannot be written.
         """
@@ -46,7 +46,7 @@ class Files(Protocol):
         """A fresh empty local file to fill and put; it is gone afterwards."""
 
     def local(self, name: str) -> Path | None:
-        """The object's own local file, stored or not; None where objects lie elsewhere."""
+        """The object's own local file, stored or not; None where objects are stored elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def listing(files: Files) -> list[Stored]:
     from pyarrow.fs import FileSelector, FileType
 
     with stored_errors(files.where):
-        found = files.filesystem.get_file_info(FileSelector("", recursive=True, allow_not_found=True))
-    plain = (info for info in found if info.type == FileType.File)
+        files_found = files.filesystem.get_file_info(FileSelector("", recursive=True, allow_not_found=True))
+    plain = (info for info in files_found if info.type == FileType.File)
     return sorted((Stored(i.path, i.size, i.mtime_ns // 1_000_000) for i in plain), key=lambda stored: stored.name)
 
 
@@ -85,11 +85,11 @@ def remove(files: Files, name: str) -> None:
 
 
 def remove_old(files: Files, name: str, modified_ms: int) -> bool:
-    """True when an object went that was stored at `modified_ms`, as a listing says; one that was put again stays.
+    """True when an object stored at `modified_ms`, as listed, was removed; one that was put again since stays.
 
-    A local file is looked at, moved aside, looked at again, and moved back if it became young in between: whoever puts
-    it either makes it young or finds none and writes it. Only a process that dies between the two moves leaves a young
-    file aside, as `.NAME.part`. An object store is asked right before the removal: there an object is lost whose upload
+    A local file is checked, renamed, checked again, and renamed back if it was refreshed in between: a concurrent `put`
+    either refreshes it or finds none and writes it. Only a process that dies between the two moves leaves a fresh
+    file renamed, as `.NAME.part`. An object store is queried right before the removal: an object is lost if its upload
     ends between that answer and the removal, two or three requests later; nothing but a grace period longer than any
     producer's work covers that.
     """
@@ -105,13 +105,13 @@ def remove_old(files: Files, name: str, modified_ms: int) -> bool:
 def _remove_local(path: Path, modified_ms: int) -> bool:
     if _modified_ms(path) != modified_ms:
         return False
-    aside = path.with_name(f".{path.name}{PART}")
-    path.rename(aside)
-    if _modified_ms(aside) != modified_ms:
-        aside.rename(path)
+    hidden = path.with_name(f".{path.name}{PART}")
+    path.rename(hidden)
+    if _modified_ms(hidden) != modified_ms:
+        hidden.rename(path)
         sync_folder(path.parent)
         return False
-    aside.unlink()
+    hidden.unlink()
     return True
 
 
@@ -120,10 +120,10 @@ def _modified_ms(path: Path) -> int:
 
 
 def _remove_stored(files: Files, name: str, modified_ms: int) -> bool:
-    """Of one object a server tells whole seconds, in a listing it may tell more."""
+    """For one object a server reports whole seconds; in a listing it may report more digits."""
     with stored_errors(f"{files.where}/{name}"):
-        found = files.filesystem.get_file_info(name)
-        if not found.is_file or abs(found.mtime_ns // 1_000_000 - modified_ms) >= _SECOND_MS:
+        info = files.filesystem.get_file_info(name)
+        if not info.is_file or abs(info.mtime_ns // 1_000_000 - modified_ms) >= _SECOND_MS:
             return False
         with suppress(FileNotFoundError):
             files.filesystem.delete_file(name)
@@ -131,16 +131,16 @@ def _remove_stored(files: Files, name: str, modified_ms: int) -> bool:
 
 
 def read_object(files: Files, name: str, kind: str) -> bytes:
-    """The bytes of an object, in one piece; Fault when it is missing, `kind` says what it is."""
-    with _opened(files, name, kind) as file:
+    """The bytes of an object, in one piece; Fault when it is missing, `kind` names it in messages."""
+    with _open_object(files, name, kind) as file:
         data: bytes = file.read()
         return data
 
 
 def digest_of(files: Files, name: str, kind: str) -> str:
-    """SHA-256 of an object's bytes as 64 hex digits; Fault when it is missing, `kind` says what it is."""
+    """SHA-256 of an object's bytes as 64 hex digits; Fault when it is missing, `kind` names it in messages."""
     digest = hashlib.sha256()
-    with _opened(files, name, kind) as file:
+    with _open_object(files, name, kind) as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
@@ -151,13 +151,13 @@ def copy_object(source: Files, target: Files, name: str, digest: str) -> int:
 
     Durable after `settle` of the target.
     """
-    found = hashlib.sha256()
+    digest_read = hashlib.sha256()
     with target.part() as part:
-        with _opened(source, name, "object") as file, translated(part), part.open("wb") as copy:
+        with _open_object(source, name, "object") as file, translated(part), part.open("wb") as copy:
             while chunk := file.read(_CHUNK):
-                found.update(chunk)
+                digest_read.update(chunk)
                 copy.write(chunk)
-        if found.hexdigest() != digest:
+        if digest_read.hexdigest() != digest:
             raise Fault(f"{source.where}/{name} was altered and is not copied; run `lap verify`")
         size = part.stat().st_size
         target.put([(name, part)])
@@ -165,14 +165,14 @@ def copy_object(source: Files, target: Files, name: str, digest: str) -> int:
 
 
 @contextmanager
-def _opened(files: Files, name: str, kind: str) -> Iterator[Any]:
+def _open_object(files: Files, name: str, kind: str) -> Iterator[Any]:
     with stored_errors(f"{kind} {files.where}/{name}"), files.filesystem.open_input_file(name) as file:
         yield file
 
 
 @contextmanager
 def stored_errors(what: str) -> Iterator[None]:
-    """Turns what Arrow says about a stored object into one line of ours; `what` names the object or the store."""
+    """Turn Arrow's error about a stored object into one of ours; `what` names the object or the store."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -180,27 +180,27 @@ def stored_errors(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def outages_told(what: str) -> Iterator[None]:
-    """Raises Unavailable where a store did not answer; what is wrong with an object's bytes passes as it is."""
+def raise_outages(what: str) -> Iterator[None]:
+    """Raise Unavailable where a store did not answer; errors about an object's bytes pass unchanged."""
     try:
         yield
     except OSError as error:
-        told = stored_fault(error, what)
-        if isinstance(told, Unavailable):
-            raise told from error
+        fault = stored_fault(error, what)
+        if isinstance(fault, Unavailable):
+            raise fault from error
         raise
 
 
 def stored_fault(error: Exception, what: str) -> LapError:
-    """What tells of a failed access to a stored object; a server's own words are not repeated, only its code."""
-    words = " ".join(str(error).split())
-    answer = _ANSWER.search(words)
+    """The one-line error for a failed access to a stored object; of a server's message only the code is repeated."""
+    text = " ".join(str(error).split())
+    answer = _ANSWER.search(text)
     if answer is not None:
-        return _refusal(answer, words, what)
+        return _refusal(answer, text, what)
     if isinstance(error, FileNotFoundError):
         return Fault(f"{what} is missing; {_LOST}")
     number = getattr(error, "errno", None)
-    return Fault(f"{what} cannot be read: {os.strerror(number) if number else words[:200]}; {_LOST}")
+    return Fault(f"{what} cannot be read: {os.strerror(number) if number else text[:200]}; {_LOST}")
 
 
 _ANSWER = re.compile(r"AWS Error (?P<code>\w+)(?: \(HTTP status (?P<status>\d+)\))?")
@@ -212,22 +212,22 @@ _PASSING = re.compile(r"NETWORKCONNECTION|REQUESTTIMEOUT|SLOWDOWN|THROTTLING|.*I
 KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials"
 
 
-def _refusal(answer: re.Match[str], words: str, what: str) -> LapError:
-    """The failure behind a server's answer, by its code; by its HTTP status where the code says nothing."""
-    unparsed = _UNPARSED.search(words)
+def _refusal(answer: re.Match[str], text: str, what: str) -> LapError:
+    """The failure behind a server's answer, by its code; by its HTTP status where the code is unknown."""
+    unparsed = _UNPARSED.search(text)
     code = unparsed[1] if unparsed else answer["code"]
     if code == "UNKNOWN" and answer["status"]:
         code = answer["status"]
-    said = code.replace("_", "").upper()
-    if said in ("NOSUCHKEY", "RESOURCENOTFOUND", "404"):
+    name = code.replace("_", "").upper()
+    if name in ("NOSUCHKEY", "RESOURCENOTFOUND", "404"):
         return Fault(f"{what} is missing; {_LOST}")
-    if said == "NOSUCHBUCKET":
+    if name == "NOSUCHBUCKET":
         return UserError(f"{what}: there is no such bucket; make it, or correct the setting `store`")
-    if _REFUSED.fullmatch(said):
+    if _REFUSED.fullmatch(name):
         return UserError(f"{what}: the object store refuses the credentials ({code}); check {KEYS}, and its rights")
-    if _ELSEWHERE.fullmatch(said):
+    if _ELSEWHERE.fullmatch(name):
         return UserError(f"{what}: the bucket is in another region ({code}); add `?region=...` to the setting `store`")
-    if _FULL.fullmatch(said):
+    if _FULL.fullmatch(name):
         return DiskFull(f"{what}: the object store is full ({code}); free some space there, and run it again")
-    told = f"{what}: the object store failed ({code}); check its endpoint and the network, and run it again"
-    return Unavailable(told) if _PASSING.fullmatch(said) else Fault(told)
+    message = f"{what}: the object store failed ({code}); check its endpoint and the network, and run it again"
+    return Unavailable(message) if _PASSING.fullmatch(name) else Fault(message)

@@ -1,6 +1,6 @@
 """Objects in an S3 bucket, through pyarrow. Credentials come from the usual AWS environment or files, never from here.
 
-The library is loaded, and the bucket asked for, when the first object is touched.
+The library is loaded, and the bucket looked up, when the first object is accessed.
 """
 
 import time
@@ -25,14 +25,14 @@ UPLOADS = 8
 """Objects on their way at once."""
 
 FRESH_NS = 24 * 3600 * 10**9
-"""An object older than this is sent again when it is put again, so that its age tells a collector that it is wanted."""
+"""An object older than this is sent again when it is put again, so that a collector sees that it is in use."""
 
 OPTIONS = ("endpoint_override", "region", "scheme")
-"""What the query of a url may say; Arrow's own words."""
+"""Options in the query of a url, under Arrow's names."""
 
 
 @dataclass(frozen=True, slots=True)
-class S3Place:
+class S3Address:
     """A bucket, a prefix in it (empty for none), and how its server is reached."""
 
     bucket: str
@@ -40,8 +40,8 @@ class S3Place:
     options: dict[str, str]
 
     @classmethod
-    def parse(cls, url: str) -> "S3Place":
-        """The place that `s3://bucket/prefix?region=...` means; UserError when it is none, or carries credentials."""
+    def parse(cls, url: str) -> "S3Address":
+        """The address in `s3://bucket/prefix?region=...`; UserError when it is malformed or carries credentials."""
         try:
             parts = urlsplit(url)
             options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
@@ -51,7 +51,7 @@ class S3Place:
         if "@" in parts.netloc or any("key" in name or "token" in name for name in unknown):
             raise UserError(f"setting 'store' must carry no credentials; set {KEYS}")
         if unknown:
-            raise UserError(f"setting 'store' knows no option {unknown[0][:40]!r}; it may say {', '.join(OPTIONS)}")
+            raise UserError(f"setting 'store' knows no option {unknown[0][:40]!r}; choose from {', '.join(OPTIONS)}")
         if options.get("scheme", "https") not in ("http", "https"):
             raise UserError("setting 'store': the scheme is http or https")
         names = [name for name in parts.path.split("/") if name]
@@ -63,7 +63,7 @@ class S3Place:
 class S3Files:
     """Objects below a prefix of a bucket; see `ledger.store.objects.objects.Files`. Several processes may write.
 
-    An object is on the server, whole, when `put` returns. Files to be put are filled in `scratch`, by default the
+    An object is complete on the server when `put` returns. Files to be put are filled in `scratch`, by default the
     system's temporary folder, of whose disk `reserve_bytes` stay free.
     """
 
@@ -76,8 +76,8 @@ class S3Files:
         reserve_bytes: int = 0,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._place = S3Place.parse(url)
-        self._path = "/".join(word for word in (self._place.bucket, self._place.prefix, below) if word)
+        self._address = S3Address.parse(url)
+        self._path = "/".join(part for part in (self._address.bucket, self._address.prefix, below) if part)
         self._scratch = scratch or Path(gettempdir())
         self._reserve_bytes = reserve_bytes
         self._clock_ns = clock_ns
@@ -91,8 +91,8 @@ class S3Files:
         with stored_errors(self.where):
             # one request writes a small object; a server may be slow to answer when it is busy
             options = {"allow_delayed_open": True, "connect_timeout": 10, "request_timeout": 60}
-            server = fs.S3FileSystem(**options, **self._place.options)
-            if server.get_file_info(self._place.bucket).type == fs.FileType.NotFound:
+            server = fs.S3FileSystem(**options, **self._address.options)
+            if server.get_file_info(self._address.bucket).type == fs.FileType.NotFound:
                 raise UserError(
                     f"{self.where}: there is no such bucket, or these credentials do not see it; make it, or correct"
                     " the setting `store`"
@@ -101,22 +101,22 @@ class S3Files:
 
     def put(self, items: Iterable[tuple[str, bytes | Path]]) -> None:
         """Stores each content under its name, several at once; all are durable when this returns."""
-        _ = self.filesystem  # a bucket that is not there is told once, before anything is read
+        _ = self.filesystem  # a missing bucket is reported once, before anything is read
         with ThreadPoolExecutor(UPLOADS, "lap-upload") as pool:
             under_way: deque[Future[None]] = deque()
             for name, content in items:
                 under_way.append(pool.submit(self._upload, name, content))
                 if len(under_way) == 2 * UPLOADS:
                     under_way.popleft().result()
-            for one in under_way:
-                one.result()
+            for upload in under_way:
+                upload.result()
 
     def _upload(self, name: str, content: bytes | Path) -> None:
         size = len(content) if isinstance(content, bytes) else content.stat().st_size
         root = self.filesystem
         with stored_errors(f"{self.where}/{name}"):
-            found = root.get_file_info(name)
-        if found.size == size and found.mtime_ns > self._clock_ns() - FRESH_NS:
+            info = root.get_file_info(name)
+        if info.size == size and info.mtime_ns > self._clock_ns() - FRESH_NS:
             return
         data = content if isinstance(content, bytes) else pa.memory_map(str(content)).read_buffer()
         # Closing completes an upload, whatever happened before: so the one write before it holds all the bytes.
@@ -124,7 +124,7 @@ class S3Files:
             stream.write(data)
 
     def settle(self, names: Iterable[str]) -> None:
-        """Nothing is left to do: what was put was acknowledged."""
+        """Nothing to do: every put was acknowledged."""
 
     @contextmanager
     def part(self) -> Iterator[Path]:
@@ -135,5 +135,5 @@ class S3Files:
             yield path
 
     def local(self, name: str) -> Path | None:
-        """None: objects lie on the server."""
+        """None: objects are on the server."""
         return None

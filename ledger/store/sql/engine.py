@@ -75,8 +75,8 @@ def sqlite_engine(path: Path) -> Engine:
     the file system is read-only. UserError when neither is possible.
     """
     fixed = path.is_file() and not os.access(path.parent, os.W_OK)
-    place, query = (_uri(path), {"uri": "true", **_read_only(path)}) if fixed else (str(path), {})
-    url = URL.create("sqlite", database=place, query=query)
+    database, query = (_uri(path), {"uri": "true", **_read_only(path)}) if fixed else (str(path), {})
+    url = URL.create("sqlite", database=database, query=query)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
     event.listen(engine, "connect", _on_connect_fixed if fixed else _on_connect)
     event.listen(engine, "begin", _on_begin)
@@ -107,7 +107,7 @@ def _shares_locks(path: Path) -> bool:
     except sqlite3.OperationalError:
         return False
     except sqlite3.DatabaseError:
-        return True  # no database at all: whoever opens it says so
+        return True  # not a database: opening it raises that error
     return True
 
 
@@ -152,7 +152,7 @@ def _faults(engine: Engine) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        what = f"the database {database_words(engine.url)}"
+        what = f"the database {database_name(engine.url)}"
         if engine.dialect.name == "sqlite":
             raise _sqlite_fault(error, what) from error
         raise _postgres_fault(error, what) from error
@@ -171,30 +171,30 @@ def _sqlite_fault(error: DBAPIError, what: str) -> LapError:
 _REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "permission denied", 'role "')
 _PASSING = ("08", "40", "53", "55P03", "57", "25P03", "72")
 """How states begin that may be gone the next time: a lost connection, a deadlock, a lock waited for in vain, too little
-memory, a statement that was cancelled, a snapshot that was kept too long. None says anything of the data."""
+memory, a statement that was cancelled, a snapshot that was kept too long. None implies anything about the data."""
 
 
 def _postgres_fault(error: DBAPIError, what: str) -> LapError:
-    """What a server's answer, or its silence, means; in one line."""
-    words = " ".join(str(error.orig).split())
+    """The one-line error for a server's answer or silence."""
+    reason = " ".join(str(error.orig).split())
     state = str(getattr(error.orig, "sqlstate", None) or "")
     silent = not state and isinstance(error, OperationalError)
     if state == "53100":
         return DiskFull(f"{what}: {FULL}")
-    if state == "3D000" or (silent and 'database "' in words and "does not exist" in words):
+    if state == "3D000" or (silent and 'database "' in reason and "does not exist" in reason):
         return UserError(f"{what} does not exist; make it with `createdb -E UTF8`")
-    if state == "42501" or (silent and any(refusal in words for refusal in _REFUSED)):
-        return UserError(f"{what} refuses this user: {words}; correct the setting `sql`, PGPASSWORD or ~/.pgpass")
+    if state == "42501" or (silent and any(refusal in reason for refusal in _REFUSED)):
+        return UserError(f"{what} refuses this user: {reason}; correct the setting `sql`, PGPASSWORD or ~/.pgpass")
     if silent or state.startswith(_PASSING):
-        return Unavailable(f"{what} does not answer: {words}; check that the server runs, and run it again")
-    return Fault(f"{what} failed: {words}; look into the server's log, and run it again")
+        return Unavailable(f"{what} does not answer: {reason}; check that the server runs, and run it again")
+    return Fault(f"{what} failed: {reason}; look into the server's log, and run it again")
 
 
-def database_words(url: URL) -> str:
+def database_name(url: URL) -> str:
     """How messages name a database: its file, or its address without user, password and options."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
-    socket = {name: word for name, word in url.query.items() if name in ("host", "port")}
+    socket = {name: value for name, value in url.query.items() if name in ("host", "port")}
     bare = URL.create("postgresql", host=url.host, port=url.port, database=url.database, query=socket)
     return unquote(bare.render_as_string())
 
@@ -204,7 +204,7 @@ def check_encoding(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
         if encoding != "UTF8":
-            name = database_words(connection.engine.url)
+            name = database_name(connection.engine.url)
             raise UserError(f"the database {name} is in {encoding}; make another one with `createdb -E UTF8`")
 
 

@@ -1,4 +1,4 @@
-"""Leases: who tries, so that work goes on when a process dies. Correctness never rests on them, nor on a clock.
+"""Leases: which process works on what, so that work continues when one dies. Correctness depends on no lease or clock.
 
 A lease is an epoch that only rises. Whoever holds an older one has lost: every compare-and-set names the epoch.
 """
@@ -13,7 +13,7 @@ from lapledger.ledger.store.sql.engine import reading, writing
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Who asks for a lease, the time now and how long it shall last, both in milliseconds."""
+    """The requesting holder, the current time and the lease time, both in milliseconds."""
 
     holder: str
     now_ms: int

@@ -1,6 +1,6 @@
 """The SQL tables, for migrations to be made from. Nothing else imports this module: reads and writes use plain SQL.
 
-Every frame has a row in `frame` for ever (place, chain link, digest); its payload is in `tail` until it is sealed.
+Every frame has a row in `frame` for ever (position, chain link, digest); its payload is in `tail` until it is sealed.
 """
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Text, UniqueConstraint
@@ -94,7 +94,7 @@ class GapRow(SQLModel, table=True):
 
 
 class SegmentRow(SQLModel, table=True):
-    """A sealed segment, named by its digest; `ordinal` is its place in the chain of manifests."""
+    """A sealed segment, named by its digest; `ordinal` is its position in the chain of manifests."""
 
     __tablename__ = "segment"
     ordinal: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
@@ -123,7 +123,7 @@ class SegmentRangeRow(SQLModel, table=True):
 
 
 class SupersessionRow(SQLModel, table=True):
-    """A segment whose frames lie in a compacted one now; its file may be removed after a grace period."""
+    """A segment whose frames are in a compacted one now; its file may be removed after a grace period."""
 
     __tablename__ = "supersession"
     ordinal: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
@@ -132,7 +132,7 @@ class SupersessionRow(SQLModel, table=True):
 
 
 class QuarantineRow(SQLModel, table=True):
-    """A record that was not admitted, kept whole with its reason."""
+    """A record that was not admitted, kept in full with its reason."""
 
     __tablename__ = "quarantine"
     id: int = Field(sa_column=Column(_SERIAL, primary_key=True))

@@ -26,7 +26,7 @@ _MISSING = ("UnknownTopicOrPartitionError", "UnknownTopicIdError")
 _AWAY = ("RetriableError", "BrokerNotAvailableError", "OutOfOrderSequenceNumberError", "UnknownProducerIdError")
 """Errors after which the same call may succeed: a new producer has a new sequence."""
 
-_TELLING = ("kafka.net.connection", "kafka.net.transport", "kafka.protocol.parser")
+_VERBOSE_LOGGERS = ("kafka.net.connection", "kafka.net.transport", "kafka.protocol.parser")
 """Loggers that write every request at level DEBUG, the password's too."""
 
 _CERTIFICATE = "CERTIFICATE"
@@ -58,7 +58,7 @@ def client_config(settings: KafkaSettings) -> dict[str, Any]:
         "bootstrap_timeout_ms": timeout,
         "reconnect_backoff_max_ms": 1000,
     }
-    words = {
+    security = {
         "sasl_mechanism": settings.sasl_mechanism,
         "sasl_plain_username": settings.sasl_username,
         "sasl_plain_password": Secret(settings.sasl_password),
@@ -66,13 +66,13 @@ def client_config(settings: KafkaSettings) -> dict[str, Any]:
         "ssl_certfile": _file(settings.ssl_certfile),
         "ssl_keyfile": _file(settings.ssl_keyfile),
     }
-    return config | {name: word for name, word in words.items() if word}
+    return config | {name: value for name, value in security.items() if value}
 
 
 def producer_config(settings: KafkaSettings) -> dict[str, Any]:
     """What a producer is given: idempotent, acknowledged by all in-sync replicas, one batch of records at a time.
 
-    It lingers until it is flushed, so that records handed over together lie in one batch, which is stored whole or not.
+    It lingers until it is flushed, so that records handed over together share one batch, which is stored atomically.
     """
     timeout = int(1000 * settings.timeout_seconds)
     return client_config(settings) | {
@@ -121,7 +121,7 @@ def library() -> Any:
     return kafka
 
 
-def opened(kind: str, config: Mapping[str, Any], *topics: str) -> Any:
+def open_client(kind: str, config: Mapping[str, Any], *topics: str) -> Any:
     """A client of kafka-python by the name of its class; one that finds no broker leaves no thread behind."""
     kafka = library()
     made: list[Any] = []
@@ -135,7 +135,7 @@ def opened(kind: str, config: Mapping[str, Any], *topics: str) -> Any:
         return made[-1]
 
     if "sasl_mechanism" in config:
-        for name in _TELLING:
+        for name in _VERBOSE_LOGGERS:
             logging.getLogger(name).setLevel(logging.INFO)
     with _reasons() as reasons:
         try:
@@ -145,21 +145,21 @@ def opened(kind: str, config: Mapping[str, Any], *topics: str) -> Any:
         except kafka.errors.KafkaError:
             for client in made:
                 client.close()
-            for reason in filter(_is_refusal, reasons.found):
+            for reason in filter(_is_refusal, reasons.errors):
                 raise reason from None
             raise
 
 
 class _Reasons(logging.Handler):
-    """Keeps why connections failed: kafka-python only logs it, tries again, and says in the end that time is over."""
+    """Keeps why connections failed: kafka-python only logs it, retries, and reports a timeout in the end."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.found: list[Exception] = []
+        self.errors: list[Exception] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keeps the errors that a record tells of."""
-        self.found += [word for word in record.args or () if isinstance(word, Exception)]
+        """Keep the errors among the arguments of a log record."""
+        self.errors += [value for value in record.args or () if isinstance(value, Exception)]
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def _is_refusal(error: Exception) -> bool:
 
 @contextmanager
 def translated(settings: KafkaSettings, what: str) -> Iterator[None]:
-    """Turns kafka-python's errors into ours, in one line; `what` says what could not be done."""
+    """Turns kafka-python's errors into ours, in one line; `what` names the failed operation."""
     errors = library().errors
     try:
         yield
@@ -190,17 +190,21 @@ def translated(settings: KafkaSettings, what: str) -> Iterator[None]:
 
 def _fault(error: Exception, settings: KafkaSettings, what: str) -> LapError:
     kinds = [cls.__name__ for cls in type(error).__mro__]
-    kind, place = kinds[0].removesuffix("Error"), settings.address
+    kind, address = kinds[0].removesuffix("Error"), settings.address
     if any(name in kinds for name in _MISSING):
-        return UserError(f"{what}: there is no such topic on {place}; make it with `lap ledger init`")
+        return UserError(f"{what}: there is no such topic on {address}; make it with `lap ledger init`")
     if any(name in kinds for name in _TOO_LARGE):
-        return Fault(f"{what}: a record is too large for the broker {place}, which takes {MAX_MESSAGE_BYTES} bytes")
+        return Fault(f"{what}: a record is too large for the broker {address}, which takes {MAX_MESSAGE_BYTES} bytes")
     if any(name in kinds for name in _REFUSED):
-        return UserError(f"{what}: the broker {place} refuses us ({kind}); check the user, the password and its rights")
+        return UserError(
+            f"{what}: the broker {address} refuses us ({kind}); check the user, the password and its rights"
+        )
     if _CERTIFICATE in str(error).upper():
-        return UserError(f"{what}: no TLS with the broker {place} ({error}); check the certificates and whom they name")
+        return UserError(
+            f"{what}: no TLS with the broker {address} ({error}); check the certificates and whom they name"
+        )
     if "FencedInstanceIdError" in kinds:
-        return UserError(f"{what}: another process has the same name in this group; give each a name of its own")
+        return UserError(f"{what}: another process has the same name in this group; give each a distinct name")
     if "UnsupportedCodecError" in kinds:
         return UserError(f"{what}: {error}; install what decompresses it: pip install 'lapledger[kafka]' python-snappy")
     if "KafkaConfigurationError" in kinds:
@@ -208,18 +212,18 @@ def _fault(error: Exception, settings: KafkaSettings, what: str) -> LapError:
     if any(name in kinds for name in _AWAY):
         also = ", and the user, the password and its rights" if settings.sasl_mechanism else ""  # or it waits in vain
         return Unavailable(
-            f"{what}: the broker {place} does not answer ({kind}); check that it runs{also}, and run it again"
+            f"{what}: the broker {address} does not answer ({kind}); check that it runs{also}, and run it again"
         )
-    return Fault(f"{what}: the broker {place} refuses it ({kind}); see its log")
+    return Fault(f"{what}: the broker {address} refuses it ({kind}); see its log")
 
 
-def persistently(settings: KafkaSettings, ask: Callable[[], T]) -> T:
-    """The answer to a question, asked again while the broker is away or its leaders change, until the time is over."""
+def persistently(settings: KafkaSettings, call: Callable[[], T]) -> T:
+    """The result of a call, repeated while the broker is away or its leaders change, until the timeout."""
     errors = library().errors
     started = time.monotonic()
     while True:
         try:
-            return ask()
+            return call()
         except errors.RetriableError as error:
             known = not isinstance(error, errors.UnknownTopicOrPartitionError)
             if time.monotonic() - started > (settings.timeout_seconds if known else GRACE_SECONDS):

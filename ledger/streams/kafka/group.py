@@ -1,6 +1,6 @@
-"""Who among several processes tries which partition: a consumer group, used for its membership only.
+"""Partition assignment among processes: a consumer group, used for its membership only.
 
-It fetches nothing. What may be admitted is decided in the ledger's SQL, whatever this says.
+It fetches nothing. What may be admitted is decided in the ledger's SQL, whatever the group assigns.
 """
 
 import re
@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from lapledger.ledger.errors import Unavailable
-from lapledger.ledger.streams.base import Position
-from lapledger.ledger.streams.kafka.clients import consumer_config, library, opened, persistently, translated
+from lapledger.ledger.streams.base import Partition, Position
+from lapledger.ledger.streams.kafka.clients import consumer_config, library, open_client, persistently, translated
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 
 WithAdmin = Callable[[Callable[[Any], Any]], Any]
@@ -39,14 +39,14 @@ class KafkaGroup:
         self._member = re.sub(r"[^A-Za-z0-9._-]", "-", member)[:200]
         self._topics = {self._settings.topic(name): name for name in streams}
         self._seen: Mapping[Any, Position] = {}
-        self._last: frozenset[tuple[str, int]] = frozenset()
+        self._last: frozenset[Partition] = frozenset()
         with translated(self._settings, f"cannot join the group {self._group}"):
-            self._consumer = opened("KafkaConsumer", self._config())
+            self._consumer = open_client("KafkaConsumer", self._config())
             for topic in self._topics:
                 self._consumer.partitions_for_topic(topic)  # who leads a group divides the partitions that it knows
             self._consumer.subscribe(list(self._topics), listener=_paused(self._consumer))
 
-    def assigned(self, wait_seconds: float) -> frozenset[tuple[str, int]]:
+    def assigned(self, wait_seconds: float) -> frozenset[Partition]:
         """What this process should try now; back early when that changes or records arrive there."""
         deadline = time.monotonic() + wait_seconds
         pause = _PAUSE_SECONDS[0]
@@ -58,7 +58,7 @@ class KafkaGroup:
                 return now
             pause = min(2 * pause, _PAUSE_SECONDS[1])
 
-    def show(self, positions: Mapping[tuple[str, int], Position]) -> None:
+    def show(self, positions: Mapping[Partition, Position]) -> None:
         """Tells Kafka how far these partitions were admitted, so that its tools can show the lag; it means nothing."""
         kafka = library()
         offsets = {
@@ -94,7 +94,7 @@ class KafkaGroup:
             "retry_backoff_ms": 100,
         }
 
-    def _poll(self, seconds: float) -> tuple[frozenset[tuple[str, int]], Mapping[Any, Position]]:
+    def _poll(self, seconds: float) -> tuple[frozenset[Partition], Mapping[Any, Position]]:
         """What is assigned now, and where it ends."""
         with translated(self._settings, f"cannot stay in the group {self._group}"):
             if self._consumer._coordinator.rejoining:
@@ -103,11 +103,11 @@ class KafkaGroup:
                 self._consumer.poll(timeout_ms=1000 * seconds)
             mine = sorted(self._consumer.assignment())
             ends = self._consumer.end_offsets(mine, timeout_ms=1000 * self._settings.timeout_seconds) if mine else {}
-        return frozenset((self._topics[place.topic], place.partition) for place in mine), ends
+        return frozenset((self._topics[partition.topic], partition.partition) for partition in mine), ends
 
 
 def _paused(consumer: object) -> object:
-    """A listener that stops the consumer from fetching, or asking for offsets, as soon as it is assigned something."""
+    """A listener that stops the consumer from fetching, or looking up offsets, as soon as it is assigned something."""
     kafka = library()
 
     class Paused(kafka.ConsumerRebalanceListener):  # type: ignore[misc, name-defined]  # the library has no types
@@ -116,8 +116,8 @@ def _paused(consumer: object) -> object:
 
         def on_partitions_assigned(self, assigned: Sequence[object]) -> None:
             """Any position will do, as none is ever read from."""
-            for place in assigned:
-                consumer.seek(place, 0)  # type: ignore[attr-defined]
-                consumer.pause(place)  # type: ignore[attr-defined]
+            for partition in assigned:
+                consumer.seek(partition, 0)  # type: ignore[attr-defined]
+                consumer.pause(partition)  # type: ignore[attr-defined]
 
     return Paused()

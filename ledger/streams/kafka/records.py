@@ -11,7 +11,7 @@ from lapledger.ledger.frames.frame import Record
 from lapledger.ledger.streams.base import Stored
 
 MAX_MESSAGE_BYTES = 1 << 20
-"""The largest batch of messages that brokers take unless told otherwise (message.max.bytes is 12 bytes more)."""
+"""The largest batch of messages that brokers accept by default (message.max.bytes is 12 bytes more)."""
 
 MAX_RECORD_BYTES = MAX_MESSAGE_BYTES - (8 << 10)
 """The largest payload with headers: a message repeats its subject as its key, and counts every length."""
@@ -30,28 +30,28 @@ class Message(NamedTuple):
 def to_message(record: Record) -> Message:
     """A record as a message: headers one to one, the frame as value, the subject as key."""
     headers = [
-        (name.encode(errors="backslashreplace").decode(), word.encode(errors="surrogatepass"))
-        for name, word in record.headers.items()
+        (name.encode(errors="backslashreplace").decode(), value.encode(errors="surrogatepass"))
+        for name, value in record.headers.items()
     ]
     return Message(record.headers.get("ce_subject", "").encode(errors="surrogatepass") or None, record.payload, headers)
 
 
 def to_record(headers: Headers, value: bytes | None) -> Record:
     """A message as a record. A name that comes twice and a value that is null stand under names that no frame has."""
-    words = {name: _word(word) for name, word in headers if word is not None}
-    return Record(words if len(words) == len(headers) else _strange(headers), value or b"")
+    texts = {name: _decoded(value) for name, value in headers if value is not None}
+    return Record(texts if len(texts) == len(headers) else _strange(headers), value or b"")
 
 
 def _strange(headers: Headers) -> dict[str, str]:
     times = Counter(name for name, _ in headers)
-    words = {}
-    for place, (name, word) in enumerate(headers):
-        odd = times[name] > 1 or word is None
-        words[f"malformed {place} {name}" if odd else name] = "null" if word is None else _word(word)
-    return words
+    texts = {}
+    for index, (name, value) in enumerate(headers):
+        odd = times[name] > 1 or value is None
+        texts[f"malformed {index} {name}" if odd else name] = "null" if value is None else _decoded(value)
+    return texts
 
 
-def _word(data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -63,13 +63,13 @@ def _word(data: bytes) -> str:
 
 
 def together(records: Iterable[Record]) -> Iterator[list[Message]]:
-    """Records in order, as many in a list as surely lie in one batch, which a broker stores whole or not at all."""
+    """Records in order, as many in a list as surely fit one batch, which a broker stores atomically."""
     chunk: list[Message] = []
     room = MAX_MESSAGE_BYTES - 100  # the batch's own header
     for record in records:
         message = to_message(record)
         size = 40 + len(message.key or b"") + len(message.value)
-        size += sum(10 + 4 * len(name) + len(word) for name, word in message.headers)
+        size += sum(10 + 4 * len(name) + len(value) for name, value in message.headers)
         if chunk and size > room:
             yield chunk
             chunk, room = [], MAX_MESSAGE_BYTES - 100
@@ -101,22 +101,22 @@ def salvaged(data: bytes, position: int) -> list[Stored] | None:
 def _split(batch: Any, data: memoryview) -> list[Stored]:
     from kafka.record.util import decode_varint
 
-    found, at = [], 0
-    for place in range(batch.records_count):
+    records, at = [], 0
+    for index in range(batch.records_count):
         start = at
         try:
             length, start = decode_varint(data, at)
             at = start + length
-            found.append(_parsed(batch.base_offset, data[start:at]))
+            records.append(_parsed(batch.base_offset, data[start:at]))
         except (ValueError, IndexError) as error:
-            found.append(Stored(batch.base_offset + place, _malformed(str(error), bytes(data[start:at]))))
-    return found
+            records.append(Stored(batch.base_offset + index, _malformed(str(error), bytes(data[start:at]))))
+    return records
 
 
 def _parsed(base: int, data: memoryview) -> Stored:
     from kafka.record.util import decode_varint
 
-    at = 1  # the attributes say nothing
+    at = 1  # the attributes carry nothing
     _, at = decode_varint(data, at)
     delta, at = decode_varint(data, at)
     _, at = _sized(data, at)
@@ -125,8 +125,8 @@ def _parsed(base: int, data: memoryview) -> Stored:
     headers = []
     for _ in range(count):
         name, at = _sized(data, at)
-        word, at = _sized(data, at)
-        headers.append(((name or b"").decode(errors="backslashreplace"), word))
+        text, at = _sized(data, at)
+        headers.append(((name or b"").decode(errors="backslashreplace"), text))
     if at != len(data):
         raise ValueError("a record with bytes after its end")
     return Stored(base + delta, to_record(headers, value))

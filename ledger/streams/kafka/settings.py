@@ -12,7 +12,7 @@ _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """A cluster and a prefix of topics; empty words and a `replication` of 0 leave the choice to Kafka.
+    """A cluster and a prefix of topics; empty texts and a `replication` of 0 leave the choice to Kafka.
 
     Every call gives up after about `timeout_seconds`. UserError for what no cluster could take.
     """
@@ -44,13 +44,13 @@ class KafkaSettings:
 
     @property
     def bootstrap(self) -> tuple[str, ...]:
-        """The brokers to ask first, each `host:port`."""
+        """The bootstrap brokers, each `host:port`."""
         named = self.servers.split(",") if isinstance(self.servers, str) else self.servers
         return tuple(server.strip() for server in named if server.strip())
 
     @property
     def address(self) -> str:
-        """The brokers in words, for messages."""
+        """The brokers, for messages."""
         return ",".join(self.bootstrap)
 
     def topic(self, stream: str) -> str:

@@ -1,6 +1,6 @@
 """The Kafka stream: one topic for each stream, idempotent appends, reads from positions that the ledger gives.
 
-Transactions of other producers are not looked at: what lies on a topic counts, and the ledger decides what to admit.
+Transactions of other producers are not looked at: what is on a topic counts, and the ledger decides what to admit.
 """
 
 import threading
@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import PARTITIONS
-from lapledger.ledger.failpoint import reached
+from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import Record
-from lapledger.ledger.streams.base import Position, Stored, record_bytes
+from lapledger.ledger.streams.base import Partition, Position, Stored, record_bytes
 from lapledger.ledger.streams.kafka.clients import (
     client_config,
     library,
-    opened,
+    open_client,
     persistently,
     producer_config,
     translated,
@@ -45,7 +45,7 @@ class KafkaStream:
         self._producer: Any = None
         self._existing: set[str] = set()
         self._reader: Reader | None = None
-        self._ends: dict[tuple[str, int], Position] = {}
+        self._ends: dict[Partition, Position] = {}
 
     @classmethod
     def create(cls, settings: KafkaSettings) -> "KafkaStream":
@@ -59,7 +59,7 @@ class KafkaStream:
         return stream
 
     def identity(self, stream: str) -> str:
-        """The topic's id, which Kafka gives anew when a topic is deleted and made again."""
+        """The topic's id, which is new when a topic is deleted and recreated."""
         return self.with_admin(lambda admin: topic_identity(admin, self.settings, stream))
 
     def append(self, stream: str, partition: int, records: Sequence[Record]) -> None:
@@ -72,48 +72,50 @@ class KafkaStream:
         for record in records:
             if (size := record_bytes(record)) > MAX_RECORD_BYTES:
                 raise Fault(f"{what}: a record of {size} bytes is too large, {MAX_RECORD_BYTES} are the most")
-        reached("stream.append.before")
+        failpoint("stream.append.before")
         with self._appending:
             if records and stream not in self._existing:
                 self.identity(stream)  # a producer would wait for a missing topic until its time is over
                 self._existing.add(stream)
             for messages in together(records):
                 self._send(what, topic, partition, messages)
-                reached("stream.append.stored")
-        reached("stream.appended")
+                failpoint("stream.append.stored")
+        failpoint("stream.appended")
 
     def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
         """Up to `limit` records from `position` on, in order; empty at the end.
 
         Fault when the position is not between the first kept record and the end, and when the broker is away.
         """
-        place = (stream, partition)
-        end = self._ends.get(place, 0)
+        at = (stream, partition)
+        end = self._ends.get(at, 0)
         if position >= end:
-            end = self._ends[place] = self._bounds([place], "LATEST")[place]
+            end = self._ends[at] = self._bounds([at], "LATEST")[at]
         if position == end:
             return []
-        reader = self._opened_reader()
+        reader = self._open_reader()
         if not reader.follows(stream, partition, position):
-            self._check_kept(place, position, end)
+            self._check_kept(at, position, end)
         try:
             return reader.read(stream, partition, position, limit)
         except BaseException:
-            self._ends.pop(place, None)  # what was known of it may be of another topic
+            self._ends.pop(at, None)  # what was known of it may be of another topic
             self._forget_reader()
             raise
 
-    def ends(self) -> Mapping[tuple[str, int], Position]:
+    def ends(self) -> Mapping[Partition, Position]:
         """For every partition the position after its last record."""
         return self._bounds([(name, at) for name, count in PARTITIONS.items() for at in range(count)], "LATEST")
 
     def trim(self, stream: str, partition: int, position: Position) -> None:
-        """The brokers forget the records before `position`; Fault when it lies beyond the end."""
+        """The brokers forget the records before `position`; Fault when it is past the end."""
         topic = self.settings.topic(stream)
-        place = library().TopicPartition(topic, partition)
+        topic_partition = library().TopicPartition(topic, partition)
         with translated(self.settings, f"cannot trim {topic}, partition {partition}, up to {position}"):
-            self.with_admin(lambda admin: persistently(self.settings, lambda: admin.delete_records({place: position})))
-        reached("stream.trimmed")
+            self.with_admin(
+                lambda admin: persistently(self.settings, lambda: admin.delete_records({topic_partition: position}))
+            )
+        failpoint("stream.trimmed")
 
     def join(self, group: str, streams: Sequence[str], member: str) -> KafkaGroup:
         """This process as a member of a consumer group."""
@@ -136,29 +138,29 @@ class KafkaStream:
         with self._clients:
             if self._admin is None:
                 with translated(self.settings, "cannot connect"):
-                    self._admin = opened("KafkaAdminClient", client_config(self.settings))
+                    self._admin = open_client("KafkaAdminClient", client_config(self.settings))
             admin = self._admin
         return call(admin)
 
-    def _bounds(self, places: Sequence[tuple[str, int]], which: str) -> dict[tuple[str, int], Position]:
+    def _bounds(self, partitions: Sequence[Partition], which: str) -> dict[Partition, Position]:
         kafka = library()
-        asked = {kafka.TopicPartition(self.settings.topic(name), at): (name, at) for name, at in places}
-        spec = dict.fromkeys(asked, kafka.OffsetSpec[which])
+        requested = {kafka.TopicPartition(self.settings.topic(name), at): (name, at) for name, at in partitions}
+        spec = dict.fromkeys(requested, kafka.OffsetSpec[which])
         with translated(self.settings, "cannot find the ends of the topics"):
-            found = self.with_admin(
+            offsets = self.with_admin(
                 lambda admin: persistently(self.settings, lambda: admin.list_partition_offsets(spec))
             )
-        return {place: found[topic].offset for topic, place in asked.items()}
+        return {partition_key: offsets[topic].offset for topic, partition_key in requested.items()}
 
-    def _check_kept(self, place: tuple[str, int], position: Position, end: Position) -> None:
-        first = self._bounds([place], "EARLIEST")[place]
+    def _check_kept(self, at: Partition, position: Position, end: Position) -> None:
+        first = self._bounds([at], "EARLIEST")[at]
         if not first <= position < end:
             raise Fault(
-                f"cannot read {self.settings.topic(place[0])}, partition {place[1]}, from {position}: it holds {first}"
-                f" to {end}; records were deleted there, or the topic was made anew"
+                f"cannot read {self.settings.topic(at[0])}, partition {at[1]}, from {position}: it holds {first}"
+                f" to {end}; records were deleted there, or the topic was recreated"
             )
 
-    def _opened_reader(self) -> Reader:
+    def _open_reader(self) -> Reader:
         with self._clients:
             if self._reader is None:
                 self._reader = Reader(self.settings)
@@ -169,7 +171,7 @@ class KafkaStream:
         seconds = self.settings.timeout_seconds
         with translated(self.settings, what):
             if self._producer is None:
-                self._producer = opened("KafkaProducer", producer_config(self.settings))
+                self._producer = open_client("KafkaProducer", producer_config(self.settings))
             try:
                 sent = [
                     self._producer.send(topic, value=value, key=key, headers=headers, partition=partition)
@@ -203,7 +205,7 @@ class KafkaStream:
 def brokers(settings: KafkaSettings) -> int:
     """How many brokers of the cluster are at work; Unavailable when none answers in time."""
     with translated(settings, "cannot connect"):
-        admin = opened("KafkaAdminClient", client_config(settings))
+        admin = open_client("KafkaAdminClient", client_config(settings))
         try:
             known = persistently(settings, admin.describe_cluster)["brokers"]
             return sum(not broker.get("is_fenced") for broker in known)

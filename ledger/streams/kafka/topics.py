@@ -25,7 +25,7 @@ _EXISTS, _UNKNOWN = 36, 3  # error codes of Kafka
 
 
 def make_topics(admin: Any, settings: KafkaSettings) -> None:
-    """Makes the topics that are missing and checks the others; UserError tells how to mend one that loses records."""
+    """Makes the topics that are missing and checks the others; UserError with the fix for one that may lose records."""
     with translated(settings, "cannot make the topics"):
         missing = [name for name in PARTITIONS if not _described(admin, settings, name)]
         if missing:
@@ -36,12 +36,12 @@ def make_topics(admin: Any, settings: KafkaSettings) -> None:
 def topic_identity(admin: Any, settings: KafkaSettings, stream: str) -> str:
     """The id that Kafka gave a topic when it was made; UserError when it is missing."""
     with translated(settings, f"cannot find {settings.topic(stream)}"):
-        found = _awaited(admin, settings, stream)
-    if not found:
+        described = _awaited(admin, settings, stream)
+    if not described:
         raise UserError(
             f"there is no topic {settings.topic(stream)} on {settings.address}; make it with `lap ledger init`"
         )
-    return str(found["topic_id"])
+    return str(described["topic_id"])
 
 
 def check_topics(admin: Any, settings: KafkaSettings) -> None:
@@ -92,27 +92,27 @@ def _make(admin: Any, settings: KafkaSettings, streams: list[str]) -> None:
 
 def _described(admin: Any, settings: KafkaSettings, stream: str) -> dict[str, Any]:
     """What the brokers know of a topic; empty when there is none."""
-    found: dict[str, Any]
-    (found,) = persistently(settings, lambda: admin.describe_topics([settings.topic(stream)]))
-    if found["error_code"] == _UNKNOWN:
+    described: dict[str, Any]
+    (described,) = persistently(settings, lambda: admin.describe_topics([settings.topic(stream)]))
+    if described["error_code"] == _UNKNOWN:
         return {}
-    if found["error_code"]:
-        raise library().errors.for_code(found["error_code"])(settings.topic(stream))
-    return found
+    if described["error_code"]:
+        raise library().errors.for_code(described["error_code"])(settings.topic(stream))
+    return described
 
 
 def _awaited(admin: Any, settings: KafkaSettings, stream: str) -> dict[str, Any]:
     """What the brokers know of a topic that was made, of which one may learn a moment later; empty when none does."""
     unknown = library().errors.UnknownTopicOrPartitionError
 
-    def ask() -> dict[str, Any]:
-        found = _described(admin, settings, stream)
-        if not found.get("partitions"):
+    def describe() -> dict[str, Any]:
+        topic = _described(admin, settings, stream)
+        if not topic.get("partitions"):
             raise unknown(settings.topic(stream))
-        return found
+        return topic
 
     try:
-        return persistently(settings, ask)
+        return persistently(settings, describe)
     except unknown:
         return {}
 
@@ -121,5 +121,5 @@ def _configured(admin: Any, settings: KafkaSettings, topic: str) -> dict[str, st
     from kafka.admin import ConfigResource
 
     resource = ConfigResource("topic", topic)
-    found = persistently(settings, lambda: admin.describe_configs([resource], config_filter="all"))
-    return {name: entry["value"] for name, entry in found["topic"][topic].items()}
+    configs = persistently(settings, lambda: admin.describe_configs([resource], config_filter="all"))
+    return {name: entry["value"] for name, entry in configs["topic"][topic].items()}
