@@ -105,7 +105,7 @@ class Ledger:
         Durations are integer nanoseconds. `campaign` is by default the only one, else `main`; `program` is named as
         for `why`. UserError where there is none of that name.
         """
-        from lapledger.workflows.find_program import find_program
+        from lapledger.workflows.analysis.find_program import find_program
 
         queries = self._open()
         rows = queries.query(
@@ -174,7 +174,7 @@ class Ledger:
         import pyarrow as pa
 
         from lapledger.replay.loading import judge_campaign, load
-        from lapledger.workflows.replay_campaign import at_taus
+        from lapledger.workflows.analysis.replay_campaign import at_taus
 
         name, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, timeout)
         criteria = at_taus(name, chosen, tau_texts(tau))
@@ -216,9 +216,9 @@ class Ledger:
         """
         import pyarrow as pa
 
-        from lapledger.workflows.compare import Asked, compare, same_code
-        from lapledger.workflows.comparison_arms import find_arms
-        from lapledger.workflows.tiers import tiers
+        from lapledger.workflows.analysis.compare import Asked, compare, same_code
+        from lapledger.workflows.analysis.comparison_arms import find_arms
+        from lapledger.workflows.analysis.tiers import tiers
 
         queries = self._open()
         _, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, None)
@@ -250,8 +250,8 @@ class Ledger:
         """
         import pyarrow as pa
 
-        from lapledger.workflows.explain_verdict import NamedCriterion, explain_verdicts, reward_criteria
-        from lapledger.workflows.find_program import find_program
+        from lapledger.workflows.analysis.explain_verdict import NamedCriterion, explain_verdicts, reward_criteria
+        from lapledger.workflows.analysis.find_program import find_program
 
         queries = self._open()
         row = find_program(queries, program)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from lapledger.consumers.derive.reward_audit import Trace
     from lapledger.replay.loading import JudgedCampaign
-    from lapledger.workflows.compare import Comparison as CompareTables
-    from lapledger.workflows.comparison_arms import Arms
+    from lapledger.workflows.analysis.compare import Comparison as CompareTables
+    from lapledger.workflows.analysis.comparison_arms import Arms
 
 SHOWN = 20
 """Rows of a table that `repr` and a notebook show."""
@@ -201,7 +201,7 @@ class Replay(Table):
 
     def plot(self, kind: Literal["png", "svg"] = "png") -> Picture:
         """pass@1 against tau with its 95% interval, one curve a model, under the first criterion."""
-        from lapledger.workflows.replay_campaign import tau_picture
+        from lapledger.workflows.analysis.replay_campaign import tau_picture
 
         return Picture(tau_picture(self.judged[0], kind), kind)
 
@@ -225,7 +225,7 @@ class Comparison(Table):
 
     def plot(self, kind: Literal["png", "svg"] = "png") -> Picture:
         """pass@1 of the models of both arms against tau, with 95% intervals; of two campaigns that of A alone."""
-        from lapledger.workflows.replay_campaign import tau_picture
+        from lapledger.workflows.analysis.replay_campaign import tau_picture
 
         return Picture(tau_picture(self.arms.a.judged, kind, models={*self.arms.a.runs, *self.arms.b.runs}), kind)
 

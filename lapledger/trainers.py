@@ -58,7 +58,7 @@ class Scoring:
         from lapledger.consumers.training.scoring import Question, Scorer
         from lapledger.ledger.errors import UserError
         from lapledger.ledger.store.open_ledger import open_ledger
-        from lapledger.workflows.rollout_runner import Runner, hold_training
+        from lapledger.workflows.execution.rollout_runner import Runner, hold_training
 
         if asked.where not in ("here", "pool"):
             raise UserError(f"where={asked.where!r}: programs run 'here' or in the 'pool' of workers")

@@ -11,8 +11,8 @@ from lapledger.render.output import print_table, say, tell
 from lapledger.render.speed_tables import show_speeds
 from lapledger.replay.estimates import Interval
 from lapledger.replay.estimates.multiple import METHODS
-from lapledger.workflows.compare import Asked, Comparison, DifferenceRow, PassRow
-from lapledger.workflows.comparison_arms import Arms
+from lapledger.workflows.analysis.compare import Asked, Comparison, DifferenceRow, PassRow
+from lapledger.workflows.analysis.comparison_arms import Arms
 
 PASSES = (
     "tau",

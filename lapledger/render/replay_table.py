@@ -19,7 +19,7 @@ from lapledger.replay.explanations.flips import Change, tally
 from lapledger.replay.judging.gates import Status, Verdicts, share_within
 from lapledger.replay.loading import JudgedCampaign
 from lapledger.replay.studies.warnings import killed_before
-from lapledger.workflows.judge import kept, missing, undecided, within
+from lapledger.workflows.analysis.judge import kept, missing, undecided, within
 
 COLUMNS = (
     "criterion",

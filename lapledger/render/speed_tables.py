@@ -8,7 +8,7 @@ import click
 from lapledger.render.intervals import of_shares, percent
 from lapledger.render.output import print_table
 from lapledger.replay.estimates import BestOf, SlowShare, WinRate
-from lapledger.workflows.compare import BestRow, Comparison
+from lapledger.workflows.analysis.compare import BestRow, Comparison
 
 WINS = (
     "reading",

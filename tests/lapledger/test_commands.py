@@ -12,7 +12,7 @@ from lapledger.consumers.derive.named_replay_reader import find_replay
 from lapledger.ledger.events import ReplayCompleted
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import open_ledger
-from lapledger.workflows.run_campaign import alone
+from lapledger.workflows.execution.run_campaign import alone
 from tests.support.lap import LAP, environment, lap, process, sql, well
 from tests.support.packages import PROGRAMS, make_package
 from tests.support.screen_ledgers import append

@@ -14,7 +14,7 @@ from lapledger.ledger.events import WorkerStarted
 from lapledger.ledger.store.open_ledger import open_ledger
 from lapledger.ledger.streams.local import LocalStream
 from lapledger.ledger.streams.producer import Producer
-from lapledger.workflows import worker_setup
+from lapledger.workflows.execution import worker_setup
 from tests.support.lap import LAP, environment, lap, sql, well
 from tests.support.packages import FOREVER, PROGRAMS, make_package
 

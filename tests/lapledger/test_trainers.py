@@ -21,7 +21,7 @@ from lapledger.consumers.training.completions import Completion
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.proof.bundles import bundle_verifier
 from lapledger.trainers import Rewards, Scoring, trl_rewards, verl_rewards
-from lapledger.workflows.run_campaign import alone
+from lapledger.workflows.execution.run_campaign import alone
 from tests.support.lap import lap, sql, well
 from tests.support.packages import ACCEPTED, PROGRAMS, WRONG, make_package
 

@@ -8,8 +8,8 @@ from lapledger.cli.options import at_option, campaign_option, from_option, json_
 from lapledger.render.output import print_json
 from lapledger.replay.engines import Engine
 from lapledger.settings import read_settings
+from lapledger.workflows.analysis.tiers import HOW, tiers
 from lapledger.workflows.session import asking
-from lapledger.workflows.tiers import HOW, tiers
 
 TAUS = ("100", "50", "30", "10")
 
@@ -69,8 +69,8 @@ def command(
     """
     from lapledger.render.comparison_tables import as_json as plain
     from lapledger.render.comparison_tables import show
-    from lapledger.workflows.compare import Asked, compare, same_code
-    from lapledger.workflows.comparison_arms import find_arms
+    from lapledger.workflows.analysis.compare import Asked, compare, same_code
+    from lapledger.workflows.analysis.comparison_arms import find_arms
 
     _, criterion = criterion_flags.read()
     asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)

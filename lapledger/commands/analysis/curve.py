@@ -27,8 +27,8 @@ from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import Engine
 from lapledger.replay.studies.warnings import Places
+from lapledger.workflows.analysis.tiers import HOW, tiers
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.tiers import HOW, tiers
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions

@@ -18,7 +18,7 @@ from lapledger.replay.engines import Engine
 from lapledger.replay.explanations.flips import Change, tally, turned
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.settings import read_settings
-from lapledger.workflows.judge import judge_with_progress
+from lapledger.workflows.analysis.judge import judge_with_progress
 from lapledger.workflows.session import asking
 
 

@@ -21,9 +21,9 @@ from lapledger.replay.explanations.flips import Change, turned
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import CLOCKS
 from lapledger.settings import read_settings
-from lapledger.workflows.judge import judge_with_progress
+from lapledger.workflows.analysis.judge import judge_with_progress
+from lapledger.workflows.analysis.named_replays import Naming, list_replays, naming_options, preview, settle
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.named_replays import Naming, list_replays, naming_options, preview, settle
 from lapledger.workflows.session import asking
 
 

@@ -15,8 +15,8 @@ from lapledger.render.pictures import save
 from lapledger.replay.criteria import ENVIRONMENTS, REWARDS, Criterion
 from lapledger.replay.engines import Engine
 from lapledger.replay.studies.models import HUMAN
+from lapledger.workflows.data.training_results import read_results
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.training_results import read_results
 
 if TYPE_CHECKING:
     from lapledger.replay.loading import MeasuredCampaign

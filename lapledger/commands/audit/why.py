@@ -27,7 +27,7 @@ from lapledger.replay.loading import (
 from lapledger.replay.measurements import ProblemMeasurements, durations
 from lapledger.replay.studies.warnings import cautions
 from lapledger.settings import read_settings
-from lapledger.workflows.find_program import find_program
+from lapledger.workflows.analysis.find_program import find_program
 from lapledger.workflows.session import asking
 
 

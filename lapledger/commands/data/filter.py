@@ -22,7 +22,7 @@ def command(campaign: str | None, ledger: str | None, as_json: bool) -> None:
     Example:
       lap filter --campaign main
     """
-    from lapledger.workflows.filter_campaign import filter_campaign
+    from lapledger.workflows.data.filter_campaign import filter_campaign
 
     with writing(read_settings(ledger=ledger).location, "lap filter", TERMINAL) as session:
         result = filter_campaign(session, campaign)

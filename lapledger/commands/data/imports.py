@@ -16,7 +16,7 @@ from lapledger.settings import read_settings
 from lapledger.workflows.session import writing
 
 if TYPE_CHECKING:
-    from lapledger.workflows.import_results import Done, Said
+    from lapledger.workflows.data.import_results import Done, Said
 
 Decorated = Callable[..., Any]
 files_argument = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
@@ -119,7 +119,7 @@ def icpc(paths: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
       lap import icpc corpus/stonegame path/to/packages
     """
     from lapledger.producers.corpus.folders import find_packages
-    from lapledger.workflows.import_packages import import_packages, read_packages
+    from lapledger.workflows.data.import_packages import import_packages, read_packages
 
     settings = read_settings(ledger=ledger)
     folders = find_packages([Path(path) for path in paths])
@@ -146,7 +146,7 @@ def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, li
     Example:
       lap import code-contests test-00000.parquet --license "CC BY 4.0"
     """
-    from lapledger.workflows.import_results import import_problems
+    from lapledger.workflows.data.import_results import import_problems
 
     said = _said(source, license_)
     with writing(read_settings(ledger=ledger).location, "lap import code-contests", TERMINAL) as open_:
@@ -166,7 +166,7 @@ def _import(
     ledger: str | None,
     as_json: bool,
 ) -> None:
-    from lapledger.workflows.import_results import import_results, read_all
+    from lapledger.workflows.data.import_results import import_results, read_all
 
     said = _said(source, license_, campaign=campaign, model=model and plain(model))
     location = read_settings(ledger=ledger).location
@@ -180,7 +180,7 @@ def _import(
 
 def _said(source: str, license_: str, *, campaign: str | None = None, model: str | None = None) -> "Said":
     from lapledger.producers.importers.events import Provenance
-    from lapledger.workflows.import_results import Said
+    from lapledger.workflows.data.import_results import Said
 
     return Said(
         campaign=campaign, model=model, provenance=Provenance(original_id=plain(source), license=plain(license_))

@@ -15,7 +15,7 @@ from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import Writing, asking, writing
 
 if TYPE_CHECKING:
-    from lapledger.workflows.plan_campaign import Left, Planned
+    from lapledger.workflows.execution.plan_campaign import Left, Planned
 
 
 @click.command()
@@ -58,7 +58,7 @@ def command(
       lap run stonegame slidingmax --limit 2
       lap run --campaign main --submit --wait
     """
-    from lapledger.workflows.plan_campaign import choose, left_of, plan_campaign
+    from lapledger.workflows.execution.plan_campaign import choose, left_of, plan_campaign
 
     if wait and not submit:
         raise UserError("--wait belongs to --submit: without it `lap run` runs the programs itself and waits anyway")
@@ -81,7 +81,7 @@ def command(
 
 
 def _submit(open_: Writing, planned: "Callable[[Questions], Planned]", *, wait: bool, as_json: bool) -> None:
-    from lapledger.workflows.run_campaign import submit_plan
+    from lapledger.workflows.execution.run_campaign import submit_plan
 
     with closing(Questions(open_.ledger)) as questions:
         plan = planned(questions)
@@ -99,8 +99,8 @@ def _submit(open_: Writing, planned: "Callable[[Questions], Planned]", *, wait: 
 
 
 def _run(open_: Writing, settings: Settings, planned: "Callable[[Questions], Planned]", *, as_json: bool) -> None:
-    from lapledger.workflows.plan_campaign import left_of
-    from lapledger.workflows.run_campaign import alone, run_plan
+    from lapledger.workflows.execution.plan_campaign import left_of
+    from lapledger.workflows.execution.run_campaign import alone, run_plan
 
     with alone(settings.ledger):
         with closing(Questions(open_.ledger)) as questions:

@@ -33,8 +33,8 @@ def command(ledger: str | None, lease_seconds: float, log: Form, **flags: Any) -
     from pathlib import Path
 
     from lapledger.ledger.events import REQUESTS
-    from lapledger.workflows.worker_service import PoolFollower
-    from lapledger.workflows.worker_setup import Site, find_sandbox
+    from lapledger.workflows.execution.worker_service import PoolFollower
+    from lapledger.workflows.execution.worker_setup import Site, find_sandbox
 
     settings = read_settings(ledger=ledger, **flags)
     with serving(settings.location, "worker", log, lease_seconds) as service:

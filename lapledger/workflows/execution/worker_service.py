@@ -16,10 +16,17 @@ from lapledger.ledger.streams.base import Partition
 from lapledger.ledger.streams.producer import partition_of
 from lapledger.producers.campaigns.attempts import WorkerFacts
 from lapledger.producers.campaigns.worker import Worker
-from lapledger.workflows.plan_campaign import members_of
-from lapledger.workflows.run_campaign import RUN_LEASE, closing_of
+from lapledger.workflows.execution.plan_campaign import members_of
+from lapledger.workflows.execution.run_campaign import RUN_LEASE, closing_of
+from lapledger.workflows.execution.worker_setup import (
+    Site,
+    class_here,
+    class_of,
+    material_of,
+    start_worker,
+    worker_context,
+)
 from lapledger.workflows.service_runtime import Service
-from lapledger.workflows.worker_setup import Site, class_here, class_of, material_of, start_worker, worker_context
 
 PROGRESS_SECONDS = 15
 """How often a busy worker logs its progress and looks at what others did."""

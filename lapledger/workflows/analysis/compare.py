@@ -39,7 +39,7 @@ from lapledger.replay.estimates import (
 )
 from lapledger.replay.studies.curves import ALL
 from lapledger.replay.studies.warnings import Places, cautions
-from lapledger.workflows.comparison_arms import Arm, Arms
+from lapledger.workflows.analysis.comparison_arms import Arm, Arms
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions

@@ -21,9 +21,8 @@ from lapledger.producers.campaigns.plan import Plan
 from lapledger.producers.campaigns.worker import MAX_FAULTS_PER_WORK, Worker, WorkerContext
 from lapledger.producers.sandbox.limits import Sandbox
 from lapledger.settings import Settings
-from lapledger.workflows.plan_campaign import Left, Planned
-from lapledger.workflows.session import Writing, now_ms, stopping, utc_now
-from lapledger.workflows.worker_setup import (
+from lapledger.workflows.execution.plan_campaign import Left, Planned
+from lapledger.workflows.execution.worker_setup import (
     Site,
     check_blobs,
     class_here,
@@ -33,6 +32,7 @@ from lapledger.workflows.worker_setup import (
     start_worker,
     worker_context,
 )
+from lapledger.workflows.session import Writing, now_ms, stopping, utc_now
 
 LEASE_MS = 30_000
 RUN_LEASE = "run:"

@@ -22,10 +22,17 @@ from lapledger.producers.campaigns.attempts import WorkerFacts
 from lapledger.producers.campaigns.plan import is_reference
 from lapledger.producers.campaigns.worker import Worker
 from lapledger.settings import Settings
-from lapledger.workflows.plan_campaign import Chosen, Planned, choose, plan_campaign
-from lapledger.workflows.run_campaign import LEASE_MS, RUN_LEASE, closing_of, submit_plan
+from lapledger.workflows.execution.plan_campaign import Chosen, Planned, choose, plan_campaign
+from lapledger.workflows.execution.run_campaign import LEASE_MS, RUN_LEASE, closing_of, submit_plan
+from lapledger.workflows.execution.worker_setup import (
+    Site,
+    check_blobs,
+    find_sandbox,
+    material_of,
+    start_worker,
+    worker_context,
+)
 from lapledger.workflows.session import Writing, new_id, now_ms, utc_now
-from lapledger.workflows.worker_setup import Site, check_blobs, find_sandbox, material_of, start_worker, worker_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,1 @@
+"""Use cases that bring data into the ledger or label it."""
