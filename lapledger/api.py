@@ -3,13 +3,12 @@
 Each method calls the function behind the command of the same name. Mistakes are a `UserError` with one line.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import wraps
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from lapledger.criterion_arguments import named_criterion, tau_texts
 from lapledger.ledger.errors import UserError
@@ -21,25 +20,8 @@ if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
     from lapledger.replay.criteria import Criterion
 
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 Taus = str | float | Sequence[str | float]
 """One threshold in percent, or several."""
-
-
-def _in_one_line(method: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The method, with what the scoring engine refuses raised as UserError."""
-
-    @wraps(method)
-    def translated(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        from lapledger.replay.errors import ReplayError
-
-        try:
-            return method(*args, **kwargs)
-        except ReplayError as error:
-            raise UserError(str(error)) from None
-
-    return translated
 
 
 def open(ledger: str | PathLike[str] | Settings | None = None, at: str | None = None) -> "Ledger":  # noqa: A001
@@ -150,7 +132,6 @@ class Ledger:
         visible = ("test_id", "outcome", "repetition", "wall_ns", "percentile", "references")
         return RewardTrace(pa.Table.from_pylist(rows), self.cut, found, visible=visible)
 
-    @_in_one_line
     def replay(
         self,
         criterion: "str | PathLike[str] | Criterion | None" = None,
@@ -195,7 +176,6 @@ class Ledger:
         visible = (*counts, f"pass@{k}", "low", "high", "upper_bound")
         return Replay(pa.Table.from_pylist(rows), self.cut, judged, visible=visible)
 
-    @_in_one_line
     def compare(
         self,
         a: str,
@@ -233,7 +213,6 @@ class Ledger:
         visible = ("tau", "tier", "problems", "a", "b", "difference", "over_problems", "p", "adjusted_p")
         return Comparison(pa.Table.from_pylist(rows), self.cut, arms, tables, visible=visible)
 
-    @_in_one_line
     def why(
         self,
         program: str,

@@ -7,8 +7,8 @@ looked at.
 import difflib
 import hashlib
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -129,6 +129,13 @@ class Criterion:
         return replace(
             self, keep_ms=None, keep_chars=None, keep_share=None, limit_ms=None, limit_quantile=None, limit_ranked=None
         )
+
+    def sets_only(self, known: Collection[str]) -> bool:
+        """Whether every key outside `known` has its default: an engine that knows these keys alone may judge this.
+
+        Every field of the class counts, so that a key which is added later is unknown to an engine until it is listed.
+        """
+        return all(one.name in known or getattr(self, one.name) == one.default for one in fields(self))
 
     def canonical(self) -> bytes:
         """Canonical JSON (RFC 8785) of the schema number and every field that differs from its default."""

@@ -16,7 +16,6 @@ from textual.binding import Binding, BindingType
 
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.store.location import Location
-from lapledger.replay.errors import ReplayError
 from lapledger.tui.question import Question
 from lapledger.tui.tables import TableScreen
 from lapledger.tui.views import CampaignsScreen
@@ -87,7 +86,7 @@ class LedgerApp(App[Exception]):
         """What the function returns from another thread; None after a failure, which is shown or ends everything."""
         try:
             return await asyncio.to_thread(function, *arguments)
-        except (LapError, ReplayError) as error:
+        except LapError as error:
             if self.view is None:  # there is nothing to show
                 self.exit(error)
             self.error = f"lap: {' '.join(str(error).split())}"

@@ -35,7 +35,7 @@ class View:
 def read_view(location: Location, at: str | None, campaign: str | None, question: Question) -> View:
     """The ledger at a cut, by default the newest, with a campaign judged when one is named.
 
-    LapError or ReplayError when it cannot be read or judged.
+    LapError when it cannot be read or judged.
     """
     with open_questions(location, at) as questions:
         rows = tuple(campaign_row(row) for row in questions.rows(CAMPAIGNS))

@@ -18,7 +18,6 @@ from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.replay.engines import AUTO, Engine, nothing
-from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.gates import Status, Verdicts
 from lapledger.replay.loading import (
     KERNEL,
@@ -197,7 +196,7 @@ def verify_replays(
         label = f"replay {row['name']!r} ({row['replay_id'][:12]})"
         try:
             checked = check_replay(ledger, questions, row)
-        except (UserError, Fault, ReplayError) as error:
+        except (UserError, Fault) as error:
             problems.append(f"{label}: {error}")
         else:
             problems += [f"{label}: {line}" for line in ([] if checked.note else checked.differences)]

@@ -18,7 +18,6 @@ from lapledger.ledger.questions.queries import ATTEMPT_TIMINGS, Questions
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.gates import Verdicts
 from lapledger.replay.loading import (
     KERNEL,
@@ -178,7 +177,7 @@ def _verify_group(ledger: Ledger, questions: Questions, group: _Group, batch: li
             derived = _rewards_by_program(_judge(then, batch[0], criterion))
         finally:
             then.close()
-    except (UserError, ReplayError) as error:
+    except UserError as error:
         return [f"{len(batch)} rewards at cut {group.cut}: {error}"]
     return [
         f"reward {row['reward_id'][:12]} of {row['program_id']}: {difference}"

@@ -15,6 +15,7 @@ from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.base import Partition
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
+from lapledger.replay.errors import ReplayError
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class RewardFollower:
                 partitions=mine,
                 told=self._told,
             )
+        except ReplayError:  # the criterion is refused, whatever comes
+            raise
         except UserError as error:  # what is asked for is not there yet
             self._waiting.tell(str(error), cut=str(self._ledger.cut()))
             return
@@ -140,6 +143,8 @@ class CalibrationFollower:
     def _fit(self) -> None:
         try:
             fitted = calibrate(self._ledger, self._producer, self._order, told=self._told).kept
+        except ReplayError:
+            raise
         except UserError as error:  # a campaign is not there yet, or not complete
             self._waiting.tell(str(error), cut=str(self._ledger.cut()))
             return

@@ -17,7 +17,6 @@ from click.shell_completion import CompletionItem
 from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.errors import LapError, UserError, io_fault
 from lapledger.ledger.failpoint import POINTS, arm
-from lapledger.replay.errors import ReplayError
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Get started": {
@@ -160,8 +159,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 0
     except LapError as error:
         return _report(str(error), error.exit_code)
-    except ReplayError as error:
-        return _report(str(error), 2)
     except Exception as error:  # noqa: BLE001  (the last line of defence: one line, never a traceback)
         return _unexpected(error)
 

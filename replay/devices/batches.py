@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.devices.device import Device, Resident, counts, find_device, in_torch, rank_all
+from lapledger.replay.devices.device import Device, Resident, counts, find_device, in_torch, knows, rank_all
 from lapledger.replay.devices.tasks import Padded, Task
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.context import Court, patterns, weigh
@@ -28,6 +28,8 @@ def judge_on(problems: Sequence[ProblemMeasurements], criterion: Criterion, devi
     ReplayError where there is no such device.
     """
     where = find_device(device)
+    if not knows(criterion):
+        return [judge(m, criterion, hold=False) for m in problems]
     cases = [_Case.of(m, criterion) for m in problems]
     if not in_torch(criterion):
         return [case.decide(case.scored_on_host(where)) for case in cases]

@@ -32,8 +32,50 @@ def find_device(name: str) -> Device:
     return Device(name)
 
 
+KNOWN_KEYS = frozenset(
+    [
+        "tau",
+        "reading",
+        "statistic",
+        "percentile",
+        "correctness",
+        "interface",
+        "timeouts",
+        "timeout_ms",
+        "keep",
+        "keep_ms",
+        "keep_chars",
+        "keep_share",
+        "limit_ms",
+        "limit_quantile",
+        "limit_ranked",
+        "limit_factor",
+        "in_time",
+        "clock",
+        "estimator",
+        "startup",
+        "calibration",
+        "min_references",
+        "missing",
+        "reward",
+        "shape",
+        "buckets",
+        "split",
+        "weight",
+    ]
+)
+"""Keys of a criterion that a device knows: what they ask besides ranks numpy decides. Any other must be unset."""
+
+
+def knows(criterion: Criterion) -> bool:
+    """Whether a device may count ranks for a criterion; a key that is not listed here leaves it to numpy."""
+    return criterion.sets_only(KNOWN_KEYS)
+
+
 def in_torch(criterion: Criterion) -> bool:
     """Whether scores are made on the device: a mean of percentiles that are sums over single references, or none."""
+    if not knows(criterion):
+        return False
     return not criterion.needs_pool or (criterion.statistic == "mean" and criterion.percentile in PAIRWISE)
 
 

@@ -28,10 +28,42 @@ CHUNK = 32
 """Problems that are held at a time where they come one after another."""
 
 
+KNOWN_KEYS = frozenset(
+    [
+        "tau",
+        "reading",
+        "statistic",
+        "percentile",
+        "correctness",
+        "interface",
+        "timeouts",
+        "timeout_ms",
+        "keep",
+        "limit_ms",
+        "limit_factor",
+        "in_time",
+        "clock",
+        "estimator",
+        "startup",
+        "calibration",
+        "min_references",
+        "missing",
+        "reward",
+        "shape",
+        "buckets",
+        "split",
+        "weight",
+    ]
+)
+"""Keys of a criterion that machine code reads, or that change only the reward. Any other must be unset."""
+
+
 def is_common(criterion: Criterion) -> bool:
-    """Whether a criterion is one that `weigh` knows: no filter, no relative limit, a mean of pairwise percentiles."""
-    relative = criterion.limit_quantile is not None or criterion.limit_ranked is not None
-    if criterion.filters or relative or criterion.missing == "skip" or criterion.reading == "raw-duration":
+    """Whether machine code knows a criterion: no filter, no relative limit, a mean of pairwise percentiles.
+
+    It fails closed: a criterion that sets a key which is not listed here is judged by numpy.
+    """
+    if not criterion.sets_only(KNOWN_KEYS) or criterion.missing == "skip" or criterion.reading == "raw-duration":
         return False
     return not criterion.needs_pool or (criterion.statistic == "mean" and criterion.percentile in PAIRWISE)
 

@@ -83,7 +83,6 @@ def _declared(questions: "Questions", request: "ExportRequest") -> "tuple[list[J
     from lapledger.consumers.exports.bundle_facts import LeftOut
     from lapledger.consumers.exports.judged_export import ExportRequest, judge_export
     from lapledger.replay.criteria import Criterion
-    from lapledger.replay.errors import ReplayError
 
     seen, answers, left = {request.criterion.hash}, [], []
     for row in questions.rows("SELECT * FROM criterion ORDER BY name, criterion_hash"):
@@ -94,7 +93,7 @@ def _declared(questions: "Questions", request: "ExportRequest") -> "tuple[list[J
                 answers.append(
                     judge_export(questions, ExportRequest(row["name"], criterion, request.campaign, request.source))
                 )
-        except (LapError, ReplayError) as why:
+        except LapError as why:
             say(f"criterion {row['name']} is left out: {why}")
             left.append(LeftOut(row["criterion_hash"], row["canonical"], str(why)))
     return answers, left
