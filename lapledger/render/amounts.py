@@ -1,7 +1,6 @@
 """Durations and sizes in words: ms on a clock that reads time, bytes on the clock `memory`, never one for the other."""
 
 from lapledger.replay.criteria import NS_PER_MS
-from lapledger.replay.measurements import unit_of as unit_of
 
 
 def amount(value: float | None, clock: str) -> str:

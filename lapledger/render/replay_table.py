@@ -11,13 +11,13 @@ from typing import Any
 import click
 import numpy as np
 
-from lapledger.render.amounts import unit_of
 from lapledger.render.intervals import of_shares
 from lapledger.render.output import print_table, tell
 from lapledger.replay.estimates import Estimate
 from lapledger.replay.explanations.flips import Change, tally
 from lapledger.replay.judging.gates import Status, Verdicts, share_within
 from lapledger.replay.loading import JudgedCampaign
+from lapledger.replay.measurements import unit_of
 from lapledger.replay.studies.warnings import killed_before
 from lapledger.workflows.analysis.judge import kept, missing, undecided, within
 

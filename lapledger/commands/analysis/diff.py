@@ -11,12 +11,12 @@ from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
-from lapledger.render.amounts import unit_of
 from lapledger.render.diff_lines import change_json, show_change
 from lapledger.render.output import plain, print_json, print_table, progress, say, tell
 from lapledger.replay.engines import Engine
 from lapledger.replay.explanations.flips import Change, tally, turned
 from lapledger.replay.loading import JudgedCampaign, load
+from lapledger.replay.measurements import unit_of
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.judge import judge_with_progress
 from lapledger.workflows.session import asking

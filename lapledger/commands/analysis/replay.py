@@ -1,7 +1,6 @@
 """`lap replay`: ask stored results a question, under one criterion or two, without running anything."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from lapledger.replay.measurements import CLOCKS
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.judge import judge_with_progress
 from lapledger.workflows.analysis.named_replays import Naming, list_replays, naming_options, preview, settle
+from lapledger.workflows.analysis.replay_campaign import at_taus, tau_picture
 from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.session import asking
 
@@ -85,7 +85,7 @@ def command(
         return
     name_flips, plot = rest.pop("name_flips"), rest.pop("plot")
     k, source, engine = rest.pop("k"), rest.pop("source"), rest.pop("engine")
-    criteria = _criteria(criterion_flags, taus)
+    criteria = at_taus(*criterion_flags.read(), taus)
     if against is not None and naming is None:
         criteria.append(read_criterion(against, {}))
     _check(criteria, source=source, alone=name_flips and naming is None)
@@ -130,12 +130,6 @@ def _beside(
     return [*flags, *asked, ("--flips", rest["name_flips"] or None), ("--calibration-from", rest["source"])]
 
 
-def _criteria(flags: CriterionFlags, taus: Sequence[str]) -> list[tuple[str, Criterion]]:
-    name, criterion = flags.read()
-    prefix = "" if criterion == Criterion() else f"{name} "
-    return [(f"{prefix}p_{tau}", replace(criterion, tau=tau)) for tau in taus] or [(name, criterion)]
-
-
 def _flips(judged: Sequence[JudgedCampaign]) -> list[tuple[str, str, list[Change]]]:
     """Flips between each two criteria that follow each other: (before, after, flips)."""
     return [
@@ -146,14 +140,8 @@ def _flips(judged: Sequence[JudgedCampaign]) -> list[tuple[str, str, list[Change
 
 def draw(judged: JudgedCampaign, path: Path) -> None:
     """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
-    from lapledger.replay.plots.curves import curve_plot
-    from lapledger.replay.studies.curves import tau_curve
-
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg"):
         raise UserError(f"--plot {path}: the ending says the format; use .png or .svg")
-    curves = tau_curve(judged.measurements, judged.criterion, [*range(5, 101, 5)])
-    title = f"campaign {judged.campaign}: {len(judged.measurements)} problems"
-    data = curve_plot(curves, title, f"criterion {judged.criterion.hash[:12]}, cut {judged.cut}", fmt=kind)  # type: ignore[arg-type]
-    write_atomically(path, data)
+    write_atomically(path, tau_picture(judged, kind))  # type: ignore[arg-type]
     say(f"picture written to {path}")
