@@ -19,7 +19,7 @@ from tests.chaos.nursery import PATIENCE, Nursery, Victim
 
 pytestmark = pytest.mark.chaos
 
-KILLS = 20
+KILLS = 12
 SINKS = ("sink-a", "sink-b")
 
 

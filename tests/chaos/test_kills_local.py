@@ -16,7 +16,7 @@ from tests.chaos.nursery import Nursery, Victim
 
 pytestmark = pytest.mark.chaos
 
-ROUNDS, KILLS = 10, 20
+ROUNDS, KILLS = 4, 20
 CYCLE_SECONDS = 0.03
 """About what a role takes for one of its cycles; kills fall within a few of them."""
 
