@@ -61,7 +61,7 @@ def make(folder: Path, size: Size) -> None:
     programs = {name: [_program(name, n, size) for n in range(size.programs)] for name in names}
     with closing(create_ledger(folder, "bench", "now")) as ledger, closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-1", "bench", "0")
-        producer.append([_opened(names, programs, size)])
+        producer.append([_campaign(names, programs, size)])
         for start in range(0, len(names), STEP):
             for number, name in enumerate(names[start : start + STEP], start):
                 tests = [_test(name, n) for n in range(size.tests)]
@@ -128,7 +128,7 @@ def _program(problem: str, number: int, size: Size) -> ProgramAdded:
     )
 
 
-def _opened(names: list[str], programs: dict[str, list[ProgramAdded]], size: Size) -> CampaignOpened:
+def _campaign(names: list[str], programs: dict[str, list[ProgramAdded]], size: Size) -> CampaignOpened:
     members = [program.program_id for name in names for program in programs[name]]
     return CampaignOpened(
         campaign_id=CAMPAIGN,
@@ -184,8 +184,8 @@ def _timed(
     runs: _Runs, programs: list[ProgramAdded], tests: list[TestAdded], random: np.random.Generator
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     rows, key = len(runs.wall_ns), programs[0].problem_id
-    words = {"campaign_id": CAMPAIGN, "problem_id": key, "cut": "", "interpreter": "ab" * 32, "isolation": "bubblewrap"}
-    words |= {"host": "cd" * 32, "detail": "", "worker_id": "w", "finished_at": "2026-01-01T00:00:00Z"}
+    texts = {"campaign_id": CAMPAIGN, "problem_id": key, "cut": "", "interpreter": "ab" * 32, "isolation": "bubblewrap"}
+    texts |= {"host": "cd" * 32, "detail": "", "worker_id": "w", "finished_at": "2026-01-01T00:00:00Z"}
     program_ids, test_ids = [p.program_id for p in programs], [t.test_id for t in tests]
     works = [
         work_id(CAMPAIGN, program_ids[p], test_ids[t], 0)
@@ -195,7 +195,7 @@ def _timed(
     fixed |= {"startup_ns": 9_876_543, "slot": 0, "core": 0, "neighbours": 1, "exit_code": 0, "output_bytes": 10}
     wall = runs.wall_ns
     columns = {name: pa.repeat(pa.scalar(value, pa.int64()), rows) for name, value in (fixed | {"timings": 1}).items()}
-    columns |= {name: pa.repeat(word, rows) for name, word in words.items()}
+    columns |= {name: pa.repeat(value, rows) for name, value in texts.items()}
     columns |= {
         "work_id": pa.array(works),
         "attempt_id": to_strings(random.integers(0, 256, (rows, 16), dtype=np.uint8)),

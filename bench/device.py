@@ -7,14 +7,13 @@ On a GPU the device is waited for around every round. Not a test: no figure here
 
 import argparse
 import dataclasses
-import json
 import statistics
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import torch
-from figures import row, say, text, timed
+from figures import log, printed, row, timed
 from judge import synthetic
 
 from lapledger.replay.criteria import Criterion
@@ -46,23 +45,23 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=302)
     parser.add_argument("--quick", action="store_true", help="ten problems")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     criterion = Criterion(tau="30")
     several = [
         dataclasses.replace(synthetic(360, 60, seed), problem=f"p{seed}")
-        for seed in range(10 if asked.quick else asked.problems)
+        for seed in range(10 if options.quick else options.problems)
     ]
-    held = hold(several, criterion, asked.device)
+    held = hold(several, criterion, options.device)
     check(held.resident.ask(criterion).passed, several, criterion)
-    (side,) = held.resident.sides
-    search = seconds(partial(torch.searchsorted, side.rising, side.mine, out_int32=True), asked.device)
+    (arm,) = held.resident.sides
+    search = seconds(partial(torch.searchsorted, arm.rising, arm.mine, out_int32=True), options.device)
     rows = [row("torch.searchsorted alone", search, "s")]
     for reading in ("leaderboard", "score"):
         question = dataclasses.replace(criterion, reading=reading)
-        value = seconds(partial(held.resident.ask, question), asked.device)
-        rows.append(row(f"one criterion, {reading}", value, "s", baseline=search, reach=REACH_S.get(asked.device)))
-    say(f"{asked.device}: {torch.cuda.get_device_name() if asked.device == 'cuda' else 'no GPU'}")
-    print(json.dumps({"rows": [dataclasses.asdict(one) for one in rows]}) if asked.json else "\n".join(map(text, rows)))
+        value = seconds(partial(held.resident.ask, question), options.device)
+        rows.append(row(f"one criterion, {reading}", value, "s", baseline=search, reach=REACH_S.get(options.device)))
+    log(f"{options.device}: {torch.cuda.get_device_name() if options.device == 'cuda' else 'no GPU'}")
+    print(printed(rows, as_json=options.json))
 
 
 def check(passed: torch.Tensor, several: list, criterion: Criterion) -> None:

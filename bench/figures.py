@@ -1,9 +1,16 @@
 """Figures that every bench prints alike: a row, its line of text, a clock around a call. Nothing is measured here."""
 
+import json
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import cache_from_source
+from pathlib import Path
+
+import numpy as np
+
+from lapledger.replay import criteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +36,9 @@ def row(
     return Row(name, value, unit, baseline, ratio, reach, reached)
 
 
-def say(words: str) -> None:
+def log(message: str) -> None:
     """Talk goes to stderr."""
-    print(words, file=sys.stderr, flush=True)
+    print(message, file=sys.stderr, flush=True)
 
 
 def text(made: Row) -> str:
@@ -39,6 +46,21 @@ def text(made: Row) -> str:
     beside = "" if made.baseline is None else f"  baseline {made.baseline:12,.2f}  x {made.ratio:8.1f}"
     aim = "" if made.reach is None else f"  reach {_short(made.reach):>12} {'reached' if made.reached else 'missed'}"
     return f"{made.name:44} {_short(made.value):>14} {made.unit:8}{beside}{aim}"
+
+
+def printed(rows: Sequence[Row], *, as_json: bool) -> str:
+    """All figures as JSON or as a table, and whether the processes that were measured loaded compiled bytecode."""
+    compiled = has_bytecode()
+    if as_json:
+        return json.dumps({"rows": [asdict(made) for made in rows], "bytecode": compiled})
+    note = "yes" if compiled else "no: figures from exec hold the time that it takes to compile every module"
+    return "\n".join([*map(text, rows), f"compiled bytecode: {note}"])
+
+
+def has_bytecode() -> bool:
+    """Whether lapledger and what it imports lie there compiled, as in an environment that is used for some time."""
+    files = (criteria.__file__, np.__file__)
+    return all(Path(cache_from_source(str(Path(file).resolve()))).exists() for file in files if file)
 
 
 def _short(value: float) -> str:

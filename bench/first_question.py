@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
-from figures import say, timed
+from figures import log, timed
 
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import open_ledger
 
-ASK = """
+QUESTION = """
 import sys, time
 from pathlib import Path
 from lapledger.ledger.questions.queries import DURATIONS, Questions
@@ -39,7 +39,7 @@ PARTS = {
 def first_answer(folder: Path) -> tuple[int, float, float]:
     """(rows of the answer, seconds from the end of the imports, seconds from exec) of a process that asks once."""
     start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", ASK, str(folder)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", QUESTION, str(folder)], capture_output=True, text=True, check=True)
     rows, answer = done.stdout.split()
     return int(rows), float(answer), time.perf_counter() - start
 
@@ -57,4 +57,4 @@ def where_the_time_goes(folder: Path) -> None:
     with closing(open_ledger(folder)) as ledger:
         for name, sql in PARTS.items():
             with closing(Questions(ledger)) as questions:
-                say(f"  {name:42} {timed(lambda: questions.query(sql)):10.3f} s")  # noqa: B023  (called at once)
+                log(f"  {name:42} {timed(lambda: questions.query(sql)):10.3f} s")  # noqa: B023  (called at once)

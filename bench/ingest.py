@@ -1,13 +1,12 @@
 """How many events a second go into the ledger and can be proven there, beside one JSON event a record.
 
 `python bench/ingest.py [--quick] [--json] [--only NAME] [--events N] [--folder DIR]` prints
-{"rows": [{"name", "value", "unit", "baseline", "ratio", "reach", "reached"}]}. Every event has the whole schema of
-`timing.measured` and ids of its own; commits are synced, digests checked. Sink and sealer are two processes, as
-`lap sink` and `lap seal` are. Stages and progress go to stderr. Not a test: no figure here can fail the gate.
+{"rows": [{"name", "value", "unit", "baseline", "ratio", "reach", "reached"}], "bytecode"}. Every event has the full
+schema of `timing.measured` and ids of its own; commits are synced, digests checked. Sink and sealer are two processes,
+as `lap sink` and `lap seal` are. Stages and progress go to stderr. Not a test: no figure here can fail the gate.
 """
 
 import argparse
-import json
 import select
 import subprocess
 import sys
@@ -15,11 +14,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import json_events
-from figures import Row, row, say, text, timed
+from figures import Row, log, printed, row, text, timed
 from first_question import files_alone, first_answer, where_the_time_goes
 from peaks import peak_mb, reset_peak
 from sqlalchemy import text as statement
@@ -67,7 +66,7 @@ class Bench:
         """Keeps a figure that is asked for, and tells of it."""
         if self.only in made.name:
             self.rows.append(made)
-            say(text(made))
+            log(text(made))
 
 
 def produce(stream: Stream, events: int, frame_rows: int, epoch: str) -> float:
@@ -87,12 +86,12 @@ def sealer(folder: Path) -> Iterator[list[float]]:
     peak: list[float] = []
     command = [sys.executable, __file__, "--seal", str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        said, orders = process.stdout, process.stdin
-        assert said is not None and orders is not None  # noqa: S101, PT018  (both are pipes)
-        said.readline()  # it is ready
+        output, orders = process.stdout, process.stdin
+        assert output is not None and orders is not None  # noqa: S101, PT018  (both are pipes)
+        output.readline()  # it is ready
         yield peak
         orders.close()
-        peak.append(float(said.read()))
+        peak.append(float(output.read()))
 
 
 def run_sealer(folder: Path) -> None:
@@ -154,8 +153,8 @@ def local(bench: Bench) -> None:
             local_of(bench, frame_rows, baseline, proof)
     if bench.wants(*LOCAL.values()):
         for frame_rows, frames in ((1, 100), (16, 100), (1000, 64)):
-            found = stages(frame_rows, frames, bench.folder / f"stages-{frame_rows}")
-            say("\n".join(lines(f"where the time goes, frames of {frame_rows:,}", found)))
+            parts = stages(frame_rows, frames, bench.folder / f"stages-{frame_rows}")
+            log("\n".join(lines(f"where the time goes, frames of {frame_rows:,}", parts)))
 
 
 def local_of(bench: Bench, frame_rows: int, baseline: float, proof: float) -> None:
@@ -200,20 +199,20 @@ def attempted(bench: Bench) -> None:
             events += len(made.timings) + len(made.finished)
         drain(ledger, stream)
         seal(ledger)
-        asked(bench, folder)
+        first_questions(bench, folder)
         checked(bench, ledger, VERIFY_ATTEMPTS, events)
 
 
-def asked(bench: Bench, folder: Path) -> None:
+def first_questions(bench: Bench, folder: Path) -> None:
     """Adds how long a new process takes to its first answer, beside DuckDB on the same Parquet files."""
-    rows, answer, whole = first_answer(folder)
+    rows, answer, from_exec = first_answer(folder)
     alone, baseline = files_alone(folder)
     if rows != alone:
         raise SystemExit(f"the question found {rows} durations, the files alone have {alone}")
     where_the_time_goes(folder)
     large = bench.attempts >= 2_000_000  # ten million timings
     bench.add(row(QUESTION, answer, "s", baseline=baseline, reach=0.5 if large else None))
-    bench.add(row(QUESTION_EXEC, whole, "s", reach=1.2 if large else None))
+    bench.add(row(QUESTION_EXEC, from_exec, "s", reach=1.2 if large else None))
 
 
 def json_ingest(folder: Path, rows: list[dict[str, object]]) -> tuple[float, Path]:
@@ -264,15 +263,14 @@ def main() -> None:
     keep_freed_memory()
     warm()
     events = given.events or (3_072_000 if given.quick else 10_240_000)
-    small, many, baseline = (1000, 4000, 10_000) if given.quick else (20_000, 2_000_000, 160_000)
+    small, attempts_count, baseline = (1000, 4000, 10_000) if given.quick else (20_000, 2_000_000, 160_000)
     with tempfile.TemporaryDirectory(dir=given.folder, prefix="lap-bench-") as folder:
-        bench = Bench(Path(folder), events, given.only, small, many, baseline)
+        bench = Bench(Path(folder), events, given.only, small, attempts_count, baseline)
         for part in (local, attempted, kafka):
             part(bench)
         if bench.peak:
             bench.add(row("peak memory of sink and sealer", bench.peak, "MB", reach=1000))
-    table = "\n".join(map(text, bench.rows))
-    print(json.dumps({"rows": [asdict(made) for made in bench.rows]}) if given.json else table)
+    print(printed(bench.rows, as_json=given.json))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from lapledger.ledger.streams.base import Stream
 
 APPEND, TAKE = 16_000, 16_000
 HEADERS = {"ce_specversion": "1.0", "ce_type": TIMING.name, "content-type": "application/json"}
-PLACE = ("facts", 0)
+PARTITION = ("facts", 0)
 SCHEMA = TIMING.schema.append(pa.field("_digest", pa.string(), nullable=False))
 
 
@@ -40,7 +40,7 @@ def produce(stream: Stream, rows: list[dict[str, Any]]) -> None:
     """Appends an event a record."""
     for start in range(0, len(rows), APPEND):
         records = [Record(HEADERS, json.dumps(row).encode()) for row in rows[start : start + APPEND]]
-        stream.append(*PLACE, records)
+        stream.append(*PARTITION, records)
 
 
 def ingest(stream: Stream, folder: Path, count: int) -> Path:
@@ -55,11 +55,11 @@ def ingest(stream: Stream, folder: Path, count: int) -> Path:
         ):
             connection.execute(statement)
         position, taken = 0, 0
-        while taken < count and (stored := stream.read(*PLACE, position, TAKE)):
+        while taken < count and (stored := stream.read(*PARTITION, position, TAKE)):
             rows = []
-            for one in stored:
-                json.loads(one.record.payload)
-                rows.append((hashlib.sha256(one.record.payload).hexdigest(), one.record.payload))
+            for entry in stored:
+                json.loads(entry.record.payload)
+                rows.append((hashlib.sha256(entry.record.payload).hexdigest(), entry.record.payload))
             position, taken = stored[-1].offset + 1, taken + len(stored)
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("INSERT INTO tail (digest, payload) VALUES (?, ?)", rows)

@@ -1,17 +1,15 @@
 """How fast one problem is judged: the kernel against scipy's `percentileofscore`, called timing by timing.
 
-`python bench/judge.py [--quick] [--json]` prints {"rows": [{"name", "value", "unit", "baseline", "ratio"}]}; both sides
-run in the same process on the same synthetic measurements. Not a test: no figure here can fail the gate.
+`python bench/judge.py [--quick] [--json]` prints {"rows": [{"name", "value", "unit", "baseline", "ratio"}],
+"bytecode"}; both run in the same process on the same measurements. Not a test: no figure here can fail the gate.
 """
 
 import argparse
-import dataclasses
-import json
 import time
 from collections.abc import Callable
 
 import numpy as np
-from figures import row, text
+from figures import printed, row
 from scipy.stats import percentileofscore
 
 from lapledger.replay.criteria import Criterion
@@ -70,12 +68,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    m = synthetic(20 if asked.quick else 360, 60, seed=0)
+    options = parser.parse_args()
+    m = synthetic(20 if options.quick else 360, 60, seed=0)
     value = seconds(lambda: judge(m, Criterion(tau="30")), 5)
     baseline = seconds(lambda: scipy_scores(m), 1)
     made = row("judge one problem", value, "s", baseline=baseline)
-    print(json.dumps({"rows": [dataclasses.asdict(made)]}) if asked.json else text(made))
+    print(printed([made], as_json=options.json))
 
 
 if __name__ == "__main__":

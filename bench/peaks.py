@@ -12,5 +12,5 @@ def reset_peak() -> None:
 
 def peak_mb() -> float:
     """Most memory that this process held since the last reset, in MB."""
-    words = dict(line.split(":", 1) for line in (_SELF / "status").read_text(encoding="utf-8").splitlines())
-    return int(words["VmHWM"].split()[0]) / 1024
+    fields = dict(line.split(":", 1) for line in (_SELF / "status").read_text(encoding="utf-8").splitlines())
+    return int(fields["VmHWM"].split()[0]) / 1024

@@ -1,9 +1,9 @@
-"""How fast stored results are asked again, beside scipy and numpy; sizes and reaches are those of the paper's campaign.
+"""How fast stored results are evaluated again, next to scipy and numpy; sizes and aims are those of the paper.
 
 `python bench/replay.py [--quick] [--json] [--only NAME] [--folder DIR] [--large N]` prints
-{"rows": [{"name", "value", "unit", "baseline", "ratio", "reach", "reached"}]}. The ledger is made the real way: events,
-stream, sink, sealed. Warm figures come from a process of its own, whose peak memory is one of them; the least of a few
-rounds counts. Baselines rank candidates alone, without gates, leaderboards or doubt. Not a test.
+{"rows": [{"name", "value", "unit", "baseline", "ratio", "reach", "reached"}], "bytecode"}. The ledger is made the real
+way: events, stream, sink, sealed. Warm figures come from a process of its own, whose peak memory is one of them; the
+least of a few rounds counts. Baselines rank candidates alone, without gates, leaderboards or doubt. Not a test.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from campaigns import Size, make
-from figures import Row, row, say, text, timed
+from figures import Row, log, printed, row, text, timed
 from peaks import peak_mb, reset_peak
 from scipy.stats import percentileofscore
 
@@ -34,9 +34,9 @@ from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.gates import judge
-from lapledger.replay.loading import load, load_problems
+from lapledger.replay.loading import judge_snapshot, load
 from lapledger.replay.measurements import Ints, ProblemMeasurements
-from lapledger.replay.studies.problem_batches import Many, rates_of
+from lapledger.replay.studies.problem_batches import Many
 from lapledger.replay.studies.scaling import Scale, scaled
 from lapledger.replay.studies.sweeps import Axes, Point, at, sweep
 from lapledger.workflows.malloc import keep_freed_memory
@@ -50,7 +50,7 @@ AGAINST = {
     "numpy searchsorted group by group": 4.0,
 }
 SWEEP, MEMORY, TENFOLD = "sweep of 10 x 10 calibrations, timeouts, tau", "peak memory", "ten times the data"
-LARGE = "timings streamed"
+LARGE = "timings replayed"
 ASSIGN, VERIFY = "rewards derived and sealed", "rewards recomputed, as `lap verify` does"
 MS = 1_000_000
 SAMPLE = 20_000
@@ -73,7 +73,7 @@ class Bench:
         """Keeps a figure that is asked for, and tells of it."""
         if self.only in made.name:
             self.rows.append(made)
-            say(text(made))
+            log(text(made))
 
 
 def best(call: Callable[[], object], rounds: int = 5) -> float:
@@ -83,12 +83,12 @@ def best(call: Callable[[], object], rounds: int = 5) -> float:
 
 def pools(problems: list[ProblemMeasurements], by: Scale) -> list[tuple[Ints, Ints]]:
     """What the baselines rank: of each problem the references' scaled durations [N, T] and the candidates' [M, T]."""
-    found = []
+    durations = []
     for m in problems:
         wall = m.wall_ns[:, :, 0]
         pool = np.maximum(np.rint(by.alpha * wall[m.reference] + by.beta_ns), 0).astype(np.int64)
-        found.append((pool, wall[~m.reference]))
-    return found
+        durations.append((pool, wall[~m.reference]))
+    return durations
 
 
 def scipy_by_timing(problems: list[ProblemMeasurements], by: Scale) -> float:
@@ -115,14 +115,14 @@ def numpy_by_group(problems: list[ProblemMeasurements], by: Scale) -> float:
     """Seconds of two `searchsorted` a problem and test: tie-averaged ranks."""
 
     def ranked() -> list[object]:
-        found: list[object] = []
+        totals: list[object] = []
         for pool, mine in pools(problems, by):
             total = np.zeros(len(mine), dtype=np.int64)
             for t in range(mine.shape[1]):
                 rising = np.sort(pool[:, t])
                 total += np.searchsorted(rising, mine[:, t], "left") + np.searchsorted(rising, mine[:, t], "right")
-            found.append(total)
-        return found
+            totals.append(total)
+        return totals
 
     return best(ranked, 3)
 
@@ -134,14 +134,14 @@ def warm(bench: Bench, folder: Path) -> None:
     """Everything that a process asks once the measurements are read; the peak is that of all of it, reading too."""
     reset_peak()
     problems = list(load(Questions(open_ledger(folder))).problems)
-    many = Many.of(problems, CRITERION)
-    many.weigh(CRITERION)
+    batch = Many.of(problems, CRITERION)
+    batch.weigh(CRITERION)
     scales = iter(Scale(1 + n / 100, n * MS) for n in range(1, 100))
-    value = best(lambda: table(many, next(scales)))
+    value = best(lambda: table(batch, next(scales)))
     bench.add(row(FURTHER, value, "s", reach=None if bench.quick else 0.15))
     if bench.wants(TAU):
-        weighed, taus = many.weigh(CRITERION), iter(range(10, 90))
-        again = best(lambda: many.crowd.rates(weighed.status(at(CRITERION, None, next(taus)))))
+        evaluation, taus = batch.weigh(CRITERION), iter(range(10, 90))
+        again = best(lambda: batch.crowd.rates(evaluation.status(at(CRITERION, None, next(taus)))))
         bench.add(row(TAU, again, "s", reach=None if bench.quick else 0.010))
     points = swept(bench, problems) if bench.wants(SWEEP) else []
     bench.add(row(MEMORY, peak_mb(), "MB", reach=None if bench.quick else 1500))
@@ -150,9 +150,9 @@ def warm(bench: Bench, folder: Path) -> None:
         beside(bench, problems, value)
 
 
-def table(many: Many, by: Scale) -> object:
+def table(batch: Many, by: Scale) -> object:
     """p_tau of every model under the criterion, with the references scaled."""
-    return many.crowd.rates(many.weigh(CRITERION, by).status(CRITERION))
+    return batch.crowd.rates(batch.weigh(CRITERION, by).status(CRITERION))
 
 
 def beside(bench: Bench, problems: list[ProblemMeasurements], value: float) -> None:
@@ -180,19 +180,19 @@ def swept(bench: Bench, problems: list[ProblemMeasurements]) -> list[Point]:
 
 
 def check(points: list[Point], problems: list[ProblemMeasurements]) -> None:
-    """Asks two places of the sweep again by themselves: every point must be the same."""
-    draw = random.Random(0)  # noqa: S311  (which places are looked at again is no secret)
+    """Evaluates two points of the sweep again by themselves: every point must be the same."""
+    draw = random.Random(0)  # noqa: S311  (which points are checked is no secret)
     for _ in range(2 if points else 0):
         by, timeout, tau = draw.choice(AXES.scales), draw.choice(AXES.timeouts_ns), draw.choice(AXES.taus)
-        asked = at(CRITERION, timeout, tau)
+        criterion = at(CRITERION, timeout, tau)
         pooled = [scaled(m, CRITERION, by) for m in problems]
-        estimates = estimate([judge(m, asked, hold=False) for m in pooled], pooled, 1)
+        estimates = estimate([judge(m, criterion, hold=False) for m in pooled], pooled, 1)
         single = {e.model: [100 * part for part in (e.value, e.upper_bound, *(e.interval or ()))] for e in estimates}
-        place = (by.alpha, by.beta_ns, timeout, tau)
-        mine = [p for p in points if (p.alpha, p.beta_ns, p.timeout_ns, p.tau) == place]
-        found = {p.model: [p.p_tau, p.at_most, *(p.interval or ())] for p in mine}
-        if found != single:
-            raise SystemExit(f"the sweep differs from its single replay at {place}")
+        point = (by.alpha, by.beta_ns, timeout, tau)
+        mine = [p for p in points if (p.alpha, p.beta_ns, p.timeout_ns, p.tau) == point]
+        swept_figures = {p.model: [p.p_tau, p.at_most, *(p.interval or ())] for p in mine}
+        if swept_figures != single:
+            raise SystemExit(f"the sweep differs from its single replay at {point}")
 
 
 ONCE = """
@@ -206,8 +206,8 @@ from lapledger.replay.criteria import Criterion
 from lapledger.replay.loading import judge_snapshot, load
 criterion = Criterion(tau="30")
 snapshot = load(Questions(open_ledger(Path(sys.argv[1]))), clocks=frozenset([criterion.clock]))
-for one in judge_snapshot(snapshot, criterion).estimates:
-    print(one.model, one.value)
+for estimate in judge_snapshot(snapshot, criterion).estimates:
+    print(estimate.model, estimate.value)
 """
 
 
@@ -222,8 +222,8 @@ def cold(bench: Bench, folder: Path) -> None:
 
 def tenfold(bench: Bench, folder: Path, small: Path) -> None:
     """How many times longer ten times the data takes, from the ledger to the table, once all code is loaded."""
-    few, many = (best(lambda: streamed(place), 3) for place in (small, folder))  # noqa: B023  (called at once)
-    bench.add(row(TENFOLD, many / few, "x time", reach=11))
+    short, long = (best(lambda: replayed(root), 3) for root in (small, folder))  # noqa: B023  (called at once)
+    bench.add(row(TENFOLD, long / short, "x time", reach=11))
 
 
 def rewarded(bench: Bench, folder: Path) -> None:
@@ -238,31 +238,33 @@ def rewarded(bench: Bench, folder: Path) -> None:
 
         took = timed(assigned)
         with closing(Questions(ledger)) as questions:
-            found: list[tuple[int, list[str], list[str]]] = []
-            again = timed(lambda: found.append(verify_rewards(ledger, questions)))
-    ((count, wrong, _),) = found
+            audits: list[tuple[int, list[str], list[str]]] = []
+            again = timed(lambda: audits.append(verify_rewards(ledger, questions)))
+    ((count, wrong, _),) = audits
     if wrong or not count:
         raise SystemExit(f"{count} rewards, of which {len(wrong)} differ when they are recomputed")
     bench.add(row(ASSIGN, count / took, "rewards/s"))
     bench.add(row(VERIFY, count / again, "rewards/s"))
 
 
-def streamed(folder: Path) -> None:
-    """One criterion over all problems of a ledger, a few of them in memory at a time."""
-    rates_of(load_problems(Questions(open_ledger(folder))), CRITERION)
+def replayed(folder: Path) -> None:
+    """One criterion over all problems of a ledger, as `lap replay` judges them."""
+    clocks = frozenset([CRITERION.clock])
+    with closing(open_ledger(folder)) as ledger, closing(Questions(ledger)) as questions:
+        judge_snapshot(load(questions, clocks=clocks), CRITERION)
 
 
-def large(bench: Bench, place: Path, timings: int) -> None:
-    """More timings than memory should hold, streamed."""
+def large(bench: Bench, root: Path, timings: int) -> None:
+    """Many more timings than a campaign of the paper has, in a process of their own."""
     size = Size(tests=240)  # a campaign names its programs in one event, which has room for about a million
     problems = max(timings // (size.tests * size.programs), 1)
     count = problems * size.tests * size.programs
     name = f"{count:,} {LARGE}"
     if not timings or not bench.wants(f"{name}: peak memory", f"{name}: time"):
         return
-    took = timed(lambda: make(place, Size(problems=problems, tests=size.tests)))
-    say(f"made {count:,} timings in {took:.0f} s")
-    command = [sys.executable, __file__, "--stream", str(place)]
+    took = timed(lambda: make(root, Size(problems=problems, tests=size.tests)))
+    log(f"made {count:,} timings in {took:.0f} s")
+    command = [sys.executable, __file__, "--replay", str(root)]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     bench.add(row(f"{name}: time", answer["s"], "s"))
     bench.add(row(f"{name}: peak memory", answer["mb"], "MB", reach=8000))
@@ -283,15 +285,15 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="NAME", help="figures whose name has this in it")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where the files lie meanwhile; on a disk")
     parser.add_argument(
-        "--large", type=int, metavar="N", help="timings to stream (100 million; 0: none); not with --quick"
+        "--large", type=int, metavar="N", help="timings to replay at once (100 million; 0: none); not with --quick"
     )
     parser.add_argument("--warm", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--stream", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--replay", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     bench = Bench(given.only, given.quick)
     keep_freed_memory()
-    if given.stream:
-        print(json.dumps({"s": timed(lambda: streamed(given.stream)), "mb": peak_mb()}))
+    if given.replay:
+        print(json.dumps({"s": timed(lambda: replayed(given.replay)), "mb": peak_mb()}))
         return
     if given.warm:
         warm(bench, given.warm)
@@ -299,23 +301,22 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(dir=given.folder, prefix="lap-bench-") as folder:
         measure(bench, Path(folder), given)
-    table = "\n".join(map(text, bench.rows))
-    print(json.dumps({"rows": [asdict(made) for made in bench.rows]}) if given.json else table)
+    print(printed(bench.rows, as_json=given.json))
 
 
 def measure(bench: Bench, folder: Path, given: argparse.Namespace) -> None:
     """All figures, on ledgers that are made here."""
     size = Size(problems=6) if bench.quick else Size()
-    whole, tenth = folder / "whole", folder / "tenth"
+    full, tenth = folder / "full", folder / "tenth"
     if bench.wants(COLD, EXEC, FURTHER, TAU, SWEEP, MEMORY, TENFOLD):
-        took = timed(lambda: make(whole, size))
-        say(f"made {size.timings:,} timings in {took:.0f} s, {size.candidates:,} of them of candidates")
-        cold(bench, whole)
+        took = timed(lambda: make(full, size))
+        log(f"made {size.timings:,} timings in {took:.0f} s, {size.candidates:,} of them of candidates")
+        cold(bench, full)
     if bench.wants(FURTHER, TAU, SWEEP, MEMORY):
-        child(bench, whole, ["--quick"] if bench.quick else [])
+        child(bench, full, ["--quick"] if bench.quick else [])
     if bench.wants(TENFOLD) and not bench.quick:
         make(tenth, Size(problems=size.problems // 10))
-        tenfold(bench, whole, tenth)
+        tenfold(bench, full, tenth)
     if bench.wants(ASSIGN, VERIFY):
         few = folder / "rewards"
         make(few, Size(problems=size.problems // (1 if bench.quick else 10)))

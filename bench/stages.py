@@ -37,8 +37,8 @@ class Stage:
 def stages(frame_rows: int, frames: int, folder: Path) -> list[Stage]:
     """The stages from rows to a sealed segment and its verification, in their order."""
     key, events = "p-0", frame_rows * frames
-    place = "facts", partition_of("facts", key)
-    found: list[Stage] = []
+    partition = "facts", partition_of("facts", key)
+    costs: list[Stage] = []
 
     def stage(name: str, call: Callable[[], Any], size: Callable[[Any], int] | None = None) -> Any:
         call()  # what is made once is not of interest
@@ -46,7 +46,7 @@ def stages(frame_rows: int, frames: int, folder: Path) -> list[Stage]:
         result = call()
         cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
         made = None if size is None else size(result) / events
-        found.append(Stage(name, 1e6 * cpu / events, 1e6 * clock / events, made))
+        costs.append(Stage(name, 1e6 * cpu / events, 1e6 * clock / events, made))
         return result
 
     rows = stage("make rows (no part of ingest)", lambda: timings(events, 0, problem=key).rows, _size)
@@ -54,42 +54,42 @@ def stages(frame_rows: int, frames: int, folder: Path) -> list[Stage]:
     batches = stage("pack", lambda: list(packed_slices(rows, bounds)), lambda made: sum(map(_size, made)))
 
     def records() -> list[Any]:
-        made, previous = [], genesis("epoch", *place)
+        made, previous = [], genesis("epoch", *partition)
         for sequence, batch in enumerate(batches):
-            record, previous = make_record(TIMING, key, Link("epoch", *place, sequence, previous), batch)
+            record, previous = make_record(TIMING, key, Link("epoch", *partition, sequence, previous), batch)
             made.append(record)
         return made
 
-    made = stage("encode and digest", records, lambda found: sum(len(record.payload) for record in found))
+    made = stage("encode and digest", records, lambda costs: sum(len(record.payload) for record in costs))
     ledger = create_ledger(folder, "identity", "now")
     with closing(ledger.stream()) as stream:
-        append = Once(lambda: stream.append(*place, made))
+        append = Once(lambda: stream.append(*partition, made))
         stage("append to the local stream", append)
-        stored = stage("read from it", lambda: stream.read(*place, 0, frames))
-    frames_made = stage("decode and digest", lambda: [decode(one.record) for one in stored])
-    stage("check place", lambda: [check_route(frame, *place) for frame in frames_made])
+        stored = stage("read from it", lambda: stream.read(*partition, 0, frames))
+    frames_made = stage("decode and digest", lambda: [decode(entry.record) for entry in stored])
+    stage("check place", lambda: [check_route(frame, *partition) for frame in frames_made])
     stage("check values", lambda: [check_values(frame) for frame in frames_made])
-    ready = [(one, decoded(one, *place)) for one in stored]
-    old = positions(ledger)[place]
+    ready = [(entry, decoded(entry, *partition)) for entry in stored]
+    old = positions(ledger)[partition]
     stage("into the tail, with a commit", Once(lambda: take(ledger, old, ready, identity="identity", seen="")))
     ledger.close()
     links = [frame.link for frame in frames_made]
     stage(
         "digest of the tail",
         lambda: [
-            payload_digest(TIMING, key, link, one.record.payload) for link, one in zip(links, stored, strict=True)
+            payload_digest(TIMING, key, link, entry.record.payload) for link, entry in zip(links, stored, strict=True)
         ],
     )
-    stage("read the tail's rows", lambda: [_rows(one.record.payload) for one in stored])
-    whole = [_rows(one.record.payload) for one in stored]
-    table = stage("join frames", lambda: joined(TIMING.schema, whole), _size)
+    stage("read the tail's rows", lambda: [_rows(entry.record.payload) for entry in stored])
+    frame_rows_read = [_rows(entry.record.payload) for entry in stored]
+    table = stage("join frames", lambda: joined(TIMING.schema, frame_rows_read), _size)
     path = folder / "stage.parquet"
     stage("write Parquet, plain settings", lambda: _write(table, path), lambda _: path.stat().st_size)
     read = stage("read Parquet", lambda: pq.read_table(path).combine_chunks().to_batches()[0])
-    places = [(key, link) for link in links]
+    links_by_key = [(key, link) for link in links]
     stage("canonical form of read rows", lambda: sum(1 for _ in canonical(read.columns, bounds)))
-    stage("that with digests, as verify does", lambda: list(frame_digests(TIMING, read.columns, bounds, places)))
-    return found
+    stage("that with digests, as verify does", lambda: list(frame_digests(TIMING, read.columns, bounds, links_by_key)))
+    return costs
 
 
 class Once:
@@ -115,14 +115,14 @@ def _rows(payload: bytes) -> pa.RecordBatch:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    words = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    dictionary_columns = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
     numbers = {field.name: "BYTE_STREAM_SPLIT" for field in table.schema if pa.types.is_int64(field.type)}
     pq.write_table(
         table,
         path,
         compression="zstd",
         compression_level=1,
-        use_dictionary=words,
+        use_dictionary=dictionary_columns,
         column_encoding=numbers,
         write_statistics=False,
         write_batch_size=1 << 16,
@@ -130,10 +130,10 @@ def _write(table: pa.Table, path: Path) -> None:
     )
 
 
-def lines(title: str, found: list[Stage]) -> list[str]:
+def lines(title: str, costs: list[Stage]) -> list[str]:
     """The stages as a table in text."""
     head = f"{title:44} {'computing':>10} {'by the clock':>13} {'bytes':>8}   (us and bytes an event)"
     return [head] + [
         f"  {s.name:42} {s.computing_us:10.3f} {s.clock_us:13.3f} {'' if s.bytes is None else f'{s.bytes:8.1f}'}"
-        for s in found
+        for s in costs
     ]

@@ -34,33 +34,33 @@ def timings(rows: int, seed: int, *, problem: str | None = None) -> Batch:
     random = np.random.default_rng(seed)
     key = problem or f"p-{seed % 64}"
     wall = (1e8 * random.lognormal(sigma=0.7, size=rows)).astype(np.int64)
-    place = seed * rows + np.arange(rows)
+    position = seed * rows + np.arange(rows)
     numbers = {
-        "repetition": place % REPETITIONS,
+        "repetition": position % REPETITIONS,
         "wall_ns": wall,
         "user_ns": wall * 9 // 10 // 1000 * 1000,
         "system_ns": wall // 20 // 1000 * 1000,
         "peak_memory_bytes": random.integers(9_000_000, 60_000_000, rows) // 4096 * 4096,
         "voluntary_switches": random.integers(0, 20, rows),
         "forced_switches": random.integers(0, 200, rows),
-        "position": place // REPETITIONS,
+        "position": position // REPETITIONS,
         "offset_ns": np.cumsum(wall) + seed * 10**12,
         "core": random.integers(0, 2, rows),
         "slot": random.integers(0, 2, rows),
         "neighbours": random.integers(0, 2, rows),
     }
     fixed = {"block": 0, "judged_limit_ns": 10**10, "hard_limit_ns": 10**10, "startup_ns": 9_876_543}
-    words = {"campaign_id": CAMPAIGN, "problem_id": key, "cut": "", "interpreter": INTERPRETER}
-    words |= {"isolation": "bubblewrap", "host": HOST}
+    texts = {"campaign_id": CAMPAIGN, "problem_id": key, "cut": "", "interpreter": INTERPRETER}
+    texts |= {"isolation": "bubblewrap", "host": HOST}
     columns = {name: pa.array(values) for name, values in numbers.items()}
     columns |= {name: pa.repeat(pa.scalar(value, pa.int64()), rows) for name, value in fixed.items()}
-    columns |= {name: pa.repeat(word, rows) for name, word in words.items()}
+    columns |= {name: pa.repeat(value, rows) for name, value in texts.items()}
     columns |= {
         "work_id": to_strings(_octets(random, rows, 32)),
         "attempt_id": to_strings(_octets(random, rows, 16)),
         "program_id": _names(random, rows, [f"{key}/program-{n:04d}" for n in range(PROGRAMS)]),
         "test_id": _names(random, rows, [f"{key}/secret/{n:02d}-random" for n in range(TESTS)]),
-        "warmup": pa.array(place % REPETITIONS == 0),
+        "warmup": pa.array(position % REPETITIONS == 0),
     }
     return Batch(key, pa.RecordBatch.from_arrays([columns[c.name] for c in TIMING.columns], schema=TIMING.schema))
 
@@ -92,14 +92,14 @@ def attempts(count: int, seed: int) -> Attempts:
     tests = [f"{made.key}/secret/{n:05d}-random" for n in range(count)]
     programs = rows["program_id"].to_pylist()[::REPETITIONS]
     works = [work_id(CAMPAIGN, program, test, 0) for program, test in zip(programs, tests, strict=True)]
-    for name, words in (("test_id", tests), ("work_id", works)):
-        rows = _with(rows, name, pa.array(words).take(pc.divide(first, REPETITIONS)))
+    for name, texts in (("test_id", tests), ("work_id", works)):
+        rows = _with(rows, name, pa.array(texts).take(pc.divide(first, REPETITIONS)))
     return Attempts(made.key, rows, _finished(rows, count))
 
 
 def _with(rows: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
-    place = rows.schema.get_field_index(name)
-    return rows.set_column(place, rows.schema.field(place), column)
+    position = rows.schema.get_field_index(name)
+    return rows.set_column(position, rows.schema.field(position), column)
 
 
 def _finished(rows: pa.RecordBatch, count: int) -> pa.RecordBatch:

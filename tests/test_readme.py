@@ -26,7 +26,7 @@ MAKE = [line for line in LINES if line.startswith("make ")]
 SCREENS = sorted({*re.findall(r"`(lap tui .*?)`", README), *(line for line in LAP if line.startswith("lap tui"))})
 
 PROGRAM_ID = r"[a-z0-9-]+\.[0-9a-f]{12}/\w+\.[0-9a-f]{12}"
-SAYS = {
+EXPECTED = {
     "lap verify": "proven",
     "lap trace": "computed again: the same reward, from the same timings",
     "lap why": "what flips it",
@@ -64,11 +64,11 @@ def test_every_line_is_a_command_that_is_run_here() -> None:
 def test_a_command_works_as_it_stands(folder: Path, line: str) -> None:
     """Exit code 0, something to read, no traceback, and the words that the README promises."""
     done = shell(line, folder)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert said.strip()
-    assert "Traceback" not in said
-    assert all(words in said for start, words in SAYS.items() if line.startswith(start)), said
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
+    assert output.strip()
+    assert "Traceback" not in output
+    assert all(expected in output for start, expected in EXPECTED.items() if line.startswith(start)), output
 
 
 @pytest.mark.parametrize("line", SCREENS)
@@ -111,14 +111,14 @@ def test_make_corpus_run_takes_packages_to_an_answer(tmp_path: Path) -> None:
     """The recipe that runs the whole corpus, here on one small package: 25 outcomes, and p_tau from them."""
     make_package(tmp_path / "tiny" / "sums")
     root = tmp_path / "ledger"
-    said = make("-o", ".venv/.core", f"CORPUS={tmp_path / 'tiny'}", f"CORPUS_DIR={root}", "corpus-run")
-    assert "p_10" in said
+    output = make("-o", ".venv/.core", f"CORPUS={tmp_path / 'tiny'}", f"CORPUS_DIR={root}", "corpus-run")
+    assert "p_10" in output
     assert sql(root, "SELECT count(*) FROM execution WHERE accepted") == [[25]]
     assert well("verify", "--ledger", root, "--json").json["problems"] == []
 
 
-def make(*words: str) -> str:
+def make(*arguments: str) -> str:
     """What a call of `make` in the checkout prints; it must end well, and uses the environment of the tests."""
-    done = shell(shlex.join(["make", "--no-print-directory", f"BIN={BIN}", *words]), ROOT)
+    done = shell(shlex.join(["make", "--no-print-directory", f"BIN={BIN}", *arguments]), ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

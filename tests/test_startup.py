@@ -14,7 +14,7 @@ HEAVY = (
 )
 NOT_TO_READ = ("sqlmodel", "alembic", "scipy.stats", "statsmodels", "textual", "matplotlib", "torch", "ray")
 
-TELL = """
+LIST_LOADED = """
 import contextlib, io, sys
 from lapledger.cli.main import run
 words, watched = sys.argv[1].split("\\n"), sys.argv[2].split()
@@ -25,9 +25,9 @@ print(*[name for name in watched if name in sys.modules])
 """
 
 
-def loaded(words: list[str], watched: tuple[str, ...]) -> list[str]:
+def loaded(arguments: list[str], watched: tuple[str, ...]) -> list[str]:
     """Which of the watched modules a call of `lap` has loaded when it ends; the call must end well."""
-    command = [sys.executable, "-c", TELL, "\n".join(words), " ".join(watched)]
+    command = [sys.executable, "-c", LIST_LOADED, "\n".join(arguments), " ".join(watched)]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -38,10 +38,10 @@ def test_the_test_sees_what_is_loaded(demo: Path) -> None:
     assert {"duckdb", "pyarrow"} <= set(loaded(["sql", "SELECT 1 AS one", "--ledger", str(demo)], HEAVY))
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"]])
-def test_help_loads_nothing_heavy(words: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     """No database, no arrays, no terminal toolkit for the list of commands."""
-    assert loaded(words, HEAVY) == []
+    assert loaded(arguments, HEAVY) == []
 
 
 @pytest.mark.parametrize("command", ["replay", "sql", "why", "trace", "problems"])

@@ -58,9 +58,9 @@ class Installed:
     venv: Path
     notes: Path
 
-    def call(self, *words: object, cwd: Path) -> str:
+    def call(self, *arguments: object, cwd: Path) -> str:
         """Standard output of a program of the environment's bin, which must end well."""
-        program, *arguments = (str(word) for word in words)
+        program, *arguments = (str(argument) for argument in arguments)
         command = [str(self.venv / "bin" / program), *arguments]
         done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{program} {' '.join(arguments)}\n{done.stdout}\n{done.stderr}"
@@ -172,5 +172,5 @@ def _noted(installed: Installed) -> list[str]:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

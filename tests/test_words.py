@@ -122,6 +122,7 @@ LEFT = {
 LEFT_ON_PAGES = {
     "README.md": 11,
     "docs/architecture.md": 13,
+    "docs/cli.md": 10,
     "docs/criteria.md": 5,
     "docs/events.md": 14,
     "docs/exporting.md": 1,

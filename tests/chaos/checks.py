@@ -37,9 +37,9 @@ def check_state(ledger: Ledger, *, gaps_open: bool = False) -> None:
         assert verify(ledger, stream=stream).problems == ()
 
 
-def check_place(place: LedgerPath) -> None:
+def check_ledger_at(location: LedgerPath) -> None:
     """`check_state` of a ledger that is not open here."""
-    ledger = open_ledger(place)
+    ledger = open_ledger(location)
     try:
         check_state(ledger)
     finally:
@@ -55,12 +55,12 @@ def check_complete(ledger: Ledger, count: int) -> None:
 def check_same_facts(ledger: Ledger, undisturbed: Ledger) -> None:
     """Every type has the same values, whatever epochs and frames brought them."""
     for kind in (*NAMES, *DERIVED):
-        assert table(ledger, kind, placed=False).equals(table(undisturbed, kind, placed=False)), kind
+        assert table(ledger, kind, with_positions=False).equals(table(undisturbed, kind, with_positions=False)), kind
 
 
 def check_same_ledger(ledger: Ledger, undisturbed: Ledger) -> None:
     """Every type has the same values in the same places, under the same cut and the same head."""
     for kind in (*NAMES, *DERIVED):
-        assert table(ledger, kind, placed=True).equals(table(undisturbed, kind, placed=True)), kind
+        assert table(ledger, kind, with_positions=True).equals(table(undisturbed, kind, with_positions=True)), kind
     assert (ledger.cut(), ledger.head()) == (undisturbed.cut(), undisturbed.head())
     assert verify(ledger).head == ledger.head()

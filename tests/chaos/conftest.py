@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tells what was killed, how often, and where."""
+    """Writes what was killed, how often, and where."""
     lines = terminalreporter.config.stash.get(COUNTS, [])
     if lines:
         terminalreporter.section("chaos")
@@ -31,8 +31,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Adds a line to what is told at the end of the run."""
+def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Adds a line to the summary at the end of the run."""
     lines = request.config.stash.setdefault(COUNTS, [])
     return lines.append
 

@@ -38,7 +38,7 @@ STEPS: Sequence[Step] = (
 )
 
 
-PLACES = ("ledger.sqlite", "stream.sqlite", "spool", "blobs", "segments")
+FILES = ("ledger.sqlite", "stream.sqlite", "spool", "blobs", "segments")
 """Where a write may fail: what names of a file or folder tell of it."""
 
 
@@ -59,8 +59,8 @@ def small_disk(folder: str, template: str, tries: int, seed: int) -> dict[str, i
             assert _child("sink", admitted, ())[0] == 0
         for part in range(tries):  # some room in each part of what it needs
             left = (part * pages + choice.randrange(max(1, pages))) // tries
-            with _beside(disk / "tried", before, others=part % 2 == 1):
-                failed[_tried(disk, (role, args), left)] += 1
+            with _copy(disk / "tried", before, open_elsewhere=part % 2 == 1):
+                failed[_failed_at(disk, (role, args), left)] += 1
             _compare(disk / "tried", admitted)
             shutil.rmtree(disk / "tried")
         shutil.rmtree(admitted)
@@ -69,32 +69,34 @@ def small_disk(folder: str, template: str, tries: int, seed: int) -> dict[str, i
 
 
 @contextmanager
-def _beside(root: Path, before: Path, *, others: bool) -> Iterator[None]:
+def _copy(root: Path, before: Path, *, open_elsewhere: bool) -> Iterator[None]:
     """A copy of the ledger; with `others` it is open elsewhere too, so that SQLite's own files are there already."""
     shutil.copytree(before, root)
     with ExitStack() as stack:
-        for name in ("ledger.sqlite", "stream.sqlite") if others else ():
+        for name in ("ledger.sqlite", "stream.sqlite") if open_elsewhere else ():
             connection = stack.enter_context(closing(sqlite3.connect(root / name)))
             connection.execute("SELECT count(*) FROM sqlite_master")
         yield
 
 
-def _tried(disk: Path, step: Step, left: int) -> str:
+def _failed_at(disk: Path, step: Step, left: int) -> str:
     """Where a step failed with so many pages left; then, and after it went on with more room, all is whole."""
     role, args = step
     root = disk / "tried"
     with _filled(disk, left):
-        code, said = _child(role, root, args)
-    assert code in (0, 2), f"{role} with {left} pages left ended with {code}: {said}"
-    assert code == 0 or ("disk is full" in said and said.count("\n") == 1), f"{role} with {left} pages left: {said}"
+        code, output = _child(role, root, args)
+    assert code in (0, 2), f"{role} with {left} pages left ended with {code}: {output}"
+    assert code == 0 or ("disk is full" in output and output.count("\n") == 1), (
+        f"{role} with {left} pages left: {output}"
+    )
     assert [str(path) for path in root.rglob("*.part")] == []
     _check(root)
     again = (f"{args[0]}-again", *args[1:]) if args else ()
-    code_again, told = _child(role, root, again)
-    assert code_again == 0, told
+    code_again, output_again = _child(role, root, again)
+    assert code_again == 0, output_again
     if args:  # a role with arguments appends
         assert _child("sink", root, ())[0] == 0
-    return "nowhere" if code == 0 else next(place for place in PLACES if f"tried/{place}" in said)
+    return "nowhere" if code == 0 else next(place for place in FILES if f"tried/{place}" in output)
 
 
 def _check(root: Path) -> None:
@@ -106,13 +108,13 @@ def _check(root: Path) -> None:
 
 
 def _compare(root: Path, undisturbed: Path) -> None:
-    ledger, other = open_ledger(root), open_ledger(undisturbed)
+    ledger, calm = open_ledger(root), open_ledger(undisturbed)
     try:
         check_state(ledger)
-        check_same_facts(ledger, other)
+        check_same_facts(ledger, calm)
     finally:
         ledger.close()
-        other.close()
+        calm.close()
 
 
 @contextmanager
@@ -128,8 +130,8 @@ def _filled(disk: Path, left: int) -> Iterator[None]:
 
 
 def _free(disk: Path) -> int:
-    found = os.statvfs(disk)
-    return found.f_bavail * found.f_frsize
+    usage = os.statvfs(disk)
+    return usage.f_bavail * usage.f_frsize
 
 
 def _child(role: str, root: Path, args: tuple[Any, ...]) -> tuple[int, str]:
@@ -149,8 +151,8 @@ def _child(role: str, root: Path, args: tuple[Any, ...]) -> tuple[int, str]:
             os._exit(code)
     os.close(writing)
     with os.fdopen(reading, errors="replace") as pipe:
-        said = pipe.read()
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
+        output = pipe.read()
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), output
 
 
 def _mount(disk: Path, size: int) -> None:

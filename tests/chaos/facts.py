@@ -76,14 +76,14 @@ def held(ledger: Ledger) -> list[str]:
     found: list[str] = []
     for kind, column in NAMES.items():
         prefix = "note " if kind == "annotation.made" else ""
-        found += [prefix + word for word in events(ledger, kind, 1, cut, columns=[column])[column].to_pylist()]
+        found += [prefix + name for name in events(ledger, kind, 1, cut, columns=[column])[column].to_pylist()]
     return found
 
 
 def largest(ledger: Ledger) -> int:
     """The largest number of a decision in the ledger, -1 when there is none."""
     found = events(ledger, "filter.decided", 1, ledger.cut(), columns=["subject_id"])["subject_id"].to_pylist()
-    return max((int(word.split("/")[1]) for word in found), default=-1)
+    return max((int(name.split("/")[1]) for name in found), default=-1)
 
 
 def wanted(numbers: Iterable[int]) -> Iterator[Event]:
@@ -92,10 +92,10 @@ def wanted(numbers: Iterable[int]) -> Iterator[Event]:
         yield from facts(number)
 
 
-def table(ledger: Ledger, kind: str, *, placed: bool) -> pa.Table:
+def table(ledger: Ledger, kind: str, *, with_positions: bool) -> pa.Table:
     """All facts of a type: with their places in the order of admission, or their values alone, in order of name."""
     found = events(ledger, kind, 1, ledger.cut())
-    if placed:
+    if with_positions:
         return found
     values = found.select([name for name in found.column_names if not name.startswith("_") and name != "cut"])
     return values.sort_by((NAMES | DERIVED)[kind])

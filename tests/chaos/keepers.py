@@ -22,19 +22,19 @@ from lapledger.ledger.events import PARTITIONS
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql.leases import Term, take_partition
-from tests.chaos.places import REST_SECONDS, Pausing, Place, opened
+from tests.chaos.access import REST_SECONDS, Address, Pausing, open_for
 
 
-def sink(root: Place) -> dict[str, int]:
+def sink(root: Address) -> dict[str, int]:
     """Admits what lies on the stream."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         done = drain(ledger, stream, seen="now")
         return {"admitted": done.admitted, "duplicates": done.duplicates, "quarantined": done.quarantined}
 
 
-def repeat(root: Place, what: str, stop: str) -> int:
+def repeat(root: Address, what: str, stop: str) -> int:
     """Sinks, or seals and compacts, again and again until a file exists."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         for done in count(1):
             if what == "sink":
                 drain(ledger, stream, seen="now")
@@ -48,21 +48,21 @@ def repeat(root: Place, what: str, stop: str) -> int:
     return 0
 
 
-def seal_tail(root: Place) -> int:
+def seal_tail(root: Address) -> int:
     """Seals the tail."""
-    with opened(root) as (ledger, _):
+    with open_for(root) as (ledger, _):
         return seal(ledger).segments
 
 
-def merge(root: Place) -> int:
+def merge(root: Address) -> int:
     """Compacts the segments."""
-    with opened(root) as (ledger, _):
+    with open_for(root) as (ledger, _):
         return compact(ledger, 0).superseded
 
 
-def trim(root: Place) -> int:
+def trim(root: Address) -> int:
     """Forgets on the stream what was sealed."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         trims = trimmable(ledger, stream)
         stream_trim.trim(ledger, stream, trims)
         return len(trims)
@@ -70,7 +70,7 @@ def trim(root: Place) -> int:
 
 def copy(root: str) -> str:
     """Copies the ledger into a folder of its own, unless it has done so before; what it did."""
-    with opened(root) as (ledger, _):
+    with open_for(root) as (ledger, _):
         target = Location(Path(root) / "copy")
         try:
             return copy_ledger(ledger, target, stream_identity="of the copy", progress=lambda *_: None).head
@@ -80,14 +80,14 @@ def copy(root: str) -> str:
             return "nothing"
 
 
-def service(root: Place, member: str, stop: str) -> str:
+def service(root: Address, member: str, stop: str) -> str:
     """The sink as a service of a group, until a file exists."""
     ended = threading.Event()
     threading.Thread(target=_await, args=(Path(stop), ended), daemon=True).start()
-    edge = Edge(member, 10_000, lambda: time.time_ns() // 1_000_000, time.monotonic, lambda: "now", _tell)
-    with opened(root) as (ledger, stream):
+    edge = Edge(member, 10_000, lambda: time.time_ns() // 1_000_000, time.monotonic, lambda: "now", _log)
+    with open_for(root) as (ledger, stream):
         group = stream.join("sink", tuple(PARTITIONS), member)
-        follow(group, SinkFollower(ledger, stream, edge, assigned_by_broker=True), ended, _tell)
+        follow(group, SinkFollower(ledger, stream, edge, assigned_by_broker=True), ended, _log)
     return member
 
 
@@ -97,22 +97,22 @@ def _await(file: Path, ended: threading.Event) -> None:
     ended.set()
 
 
-def _tell(event: str, *, level: str = "info", **fields: Any) -> None:
+def _log(event: str, *, level: str = "info", **fields: Any) -> None:
     """Of all that a service tells only what is grave is kept."""
     if level != "info":
         print(level, event, fields, flush=True)
 
 
-def sink_as(root: Place, holder: str, now_ms: int, *, pausing: bool = False) -> dict[str, int]:
+def sink_as(root: Address, holder: str, now_ms: int, *, pausing: bool = False) -> dict[str, int]:
     """Takes the lease of every partition that is free by this clock, and admits what lies there.
 
     With `pausing` the process stops after it has read the first records, with its leases in hand.
     """
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         return sink_leased(ledger, Pausing(stream) if pausing else stream, Term(holder, now_ms))
 
 
-def pausing_sink(root: Place, holder: str, now_ms: int) -> dict[str, int]:
+def pausing_sink(root: Address, holder: str, now_ms: int) -> dict[str, int]:
     """A sink that stops with its leases in hand."""
     return sink_as(root, holder, now_ms, pausing=True)
 
@@ -128,14 +128,14 @@ def sink_leased(ledger: Ledger, stream: Any, term: Term) -> dict[str, int]:
 HOUR_MS = 3_600_000
 
 
-def sink_by_clock(root: Place, holder: str, clock: str, stop: str) -> dict[str, int]:
+def sink_by_clock(root: Address, holder: str, clock: str, stop: str) -> dict[str, int]:
     """Drains under leases of two seconds by a clock that a file sets, again and again until another file exists.
 
     Also tells how often the clock jumped by hours.
     """
     os.environ["FAKETIME_TIMESTAMP_FILE"] = clock  # libfaketime reads it at every look at the clock
     admitted, jumps, before = 0, 0, time.time_ns() // 1_000_000
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         while True:
             last, now = Path(stop).exists(), time.time_ns() // 1_000_000
             admitted += sink_leased(ledger, stream, Term(holder, now, 2_000))["admitted"]

@@ -54,7 +54,7 @@ class Victim:
         if self.status is None:
             if not _has_ended(self._handle, seconds):
                 self.kill()
-                raise AssertionError(f"the process {self.pid} did not end in {seconds} s; it said: {self.said()}")
+                raise AssertionError(f"the process {self.pid} did not end in {seconds} s; its output: {self.output()}")
             self.status = self._reap(self.pid)
             os.close(self._handle)
         return self.status
@@ -82,7 +82,7 @@ class Victim:
         """Returns when it stands still, stopped by whomever, or has ended."""
         deadline = time.monotonic() + seconds
         while not self.ended() and _state(self.pid) != "T":
-            assert time.monotonic() < deadline, f"the process {self.pid} did not stop; it said: {self.said()}"
+            assert time.monotonic() < deadline, f"the process {self.pid} did not stop; its output: {self.output()}"
             time.sleep(0.001)
 
     def go_on(self) -> None:
@@ -106,13 +106,13 @@ class Victim:
         self.pause()
         return self.in_transaction(*databases)
 
-    def said(self) -> str:
+    def output(self) -> str:
         """What it has printed so far."""
         return self.out.read_text(errors="replace")
 
-    def told(self) -> Any:
+    def result(self) -> Any:
         """The JSON that it printed last, on a line of its own."""
-        return json.loads(self.said().splitlines()[-1])
+        return json.loads(self.output().splitlines()[-1])
 
 
 def _state(pid: int) -> str:
@@ -124,11 +124,11 @@ def _state(pid: int) -> str:
 
 def _is_write_lock(line: str, pid: int, inodes: set[int]) -> bool:
     """A line of /proc/locks: number, kind, ADVISORY, WRITE, pid, device and inode, first byte, last byte."""
-    words = line.split()
-    if len(words) < 8 or words[3] != "WRITE" or words[4] != str(pid):
+    fields = line.split()
+    if len(fields) < 8 or fields[3] != "WRITE" or fields[4] != str(pid):
         return False
-    last = 2**63 if words[7] == "EOF" else int(words[7])
-    return int(words[5].rsplit(":", 1)[1]) in inodes and int(words[6]) <= WRITE_LOCK <= last
+    last = 2**63 if fields[7] == "EOF" else int(fields[7])
+    return int(fields[5].rsplit(":", 1)[1]) in inodes and int(fields[6]) <= WRITE_LOCK <= last
 
 
 @dataclass(slots=True)
@@ -143,7 +143,9 @@ class Nursery:
         """A process that plays a role of `roles` with these plain arguments; dies at the armed point, if any."""
         out = self.folder / f"victim-{next(self._numbers)}.txt"
         out.touch()
-        pid = self._ask(do="start", role=role, args=[_plain(one) for one in args], crash=crash, out=str(out))
+        pid = self._request(
+            do="start", role=role, args=[_plain(argument) for argument in args], crash=crash, out=str(out)
+        )
         return Victim(pid, out, self._reap, os.pidfd_open(pid))
 
     def run(self, role: str, *args: Any, crash: Crash | None = None) -> Victim:
@@ -153,15 +155,15 @@ class Nursery:
         return victim
 
     def done(self, role: str, *args: Any) -> Any:
-        """What a process told that must end well."""
+        """What a process returned that must end well."""
         victim = self.run(role, *args)
-        assert victim.status == 0, f"{role} ended with {victim.status}: {victim.said()}"
-        return victim.told()
+        assert victim.status == 0, f"{role} ended with {victim.status}: {victim.output()}"
+        return victim.result()
 
     def _reap(self, pid: int) -> int:
-        return self._ask(do="reap", pid=pid)
+        return self._request(do="reap", pid=pid)
 
-    def _ask(self, **question: Any) -> int:
+    def _request(self, **question: Any) -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(question) + "\n")

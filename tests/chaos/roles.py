@@ -1,6 +1,6 @@
 """What a victim does: the product's own producers, sinks and sealers, each a role with plain arguments.
 
-Roles return what they have done, as JSON; a failure that a person would read is told in one line, with its exit code.
+Roles return what they have done, as JSON; a failure that a person would read is one line, with its exit code.
 """
 
 import json
@@ -15,7 +15,7 @@ from lapledger.ledger import failpoint
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.store.open_ledger import create_ledger
 from tests.chaos import keepers, writers
-from tests.chaos.checks import check_place
+from tests.chaos.checks import check_ledger_at
 from tests.chaos.keepers import merge, seal_tail, trim
 from tests.chaos.writers import campaign, reward, spool, write
 
@@ -35,7 +35,7 @@ def rehearse() -> None:
         spool(root, "epoch-2", 12, 24)
         campaign(root, "epoch-3")
         reward(root, "epoch-4")
-        check_place(Path(root))
+        check_ledger_at(Path(root))
 
 
 NEVER = 1 << 40

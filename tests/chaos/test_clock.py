@@ -43,7 +43,7 @@ def jumping(tmp_path: Path) -> Iterator[Nursery]:
 
 
 def test_jumping_clocks_change_no_answer(
-    victims: Nursery, jumping: Nursery, quick: Callable[[str], Path], tmp_path: Path, tell: Callable[[str], None]
+    victims: Nursery, jumping: Nursery, quick: Callable[[str], Path], tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     """Two sinks take the leases from each other at every jump; all is admitted, once, as in a calm ledger."""
     root, calm, stop = quick("jumping-ledger"), quick("calm"), tmp_path / "stop"
@@ -56,23 +56,25 @@ def test_jumping_clocks_change_no_answer(
         if who not in sinks:
             sinks[who] = jumping.start("sink_by_clock", root, who, clock, stop)
         until(lambda who=who: holders(ledger) == {who})
-        for place in (root, calm):
-            victims.done("append_only", place, f"epoch-{number}", CHUNK * number, CHUNK * (number + 1))
+        for folder in (root, calm):
+            victims.done("append_only", folder, f"epoch-{number}", CHUNK * number, CHUNK * (number + 1))
         until(lambda: waiting(ledger) == 0)
         check_complete(ledger, CHUNK * (number + 1))
     stop.touch()
     for sink in sinks.values():
-        assert sink.wait() == 0, sink.said()
+        assert sink.wait() == 0, sink.output()
     victims.done("sink", calm)
     undisturbed = open_ledger(calm)
     check_same_facts(ledger, undisturbed)
     check_same_ledger(ledger, undisturbed)
     undisturbed.close()
-    jumps = {who: sink.told()["jumps"] for who, sink in sinks.items()}
+    jumps = {who: sink.result()["jumps"] for who, sink in sinks.items()}
     assert (jumps["a"] >= 4, jumps["b"] >= 2) == (True, True)
-    assert min(sink.told()["admitted"] for sink in sinks.values()) > 0
+    assert min(sink.result()["admitted"] for sink in sinks.values()) > 0
     ledger.close()
-    tell(f"clocks: {sum(jumps.values())} jumps by hours under held leases; {CHUNK * len(JUMPS)} numbers admitted once")
+    report(
+        f"clocks: {sum(jumps.values())} jumps by hours under held leases; {CHUNK * len(JUMPS)} numbers admitted once"
+    )
 
 
 def until(come: Callable[[], bool]) -> None:
@@ -97,4 +99,4 @@ def waiting(ledger: Ledger) -> int:
     known = {(row.stream, row.partition): row.next_position for row in rows}
     ends = stream.ends()
     stream.close()  # type: ignore[attr-defined]
-    return sum(end > known[place] for place, end in ends.items())
+    return sum(end > known[partition] for partition, end in ends.items())

@@ -15,7 +15,7 @@ import pytest
 
 from lapledger.ledger.failpoint import POINTS
 from lapledger.ledger.store.open_ledger import open_ledger
-from tests.chaos.checks import check_place, check_same_facts, check_same_ledger, check_state
+from tests.chaos.checks import check_ledger_at, check_same_facts, check_same_ledger, check_state
 from tests.chaos.nursery import Crash, Nursery
 
 pytestmark = pytest.mark.chaos
@@ -68,7 +68,7 @@ def life(victims: Nursery, empty: Path, memory: Path) -> list[Stage]:
     for number, (role, *args) in enumerate(LIFE):
         after = Path(shutil.copytree(before, folder / str(number)))
         passed = victims.done("passed", role, after, *args)
-        check_place(after)
+        check_ledger_at(after)
         admitted = Path(shutil.copytree(after, folder / f"{number}-admitted"))
         victims.done("sink", admitted)
         begun_again = {} if role == "campaign" else passed  # that one does not look at what is there
@@ -100,7 +100,7 @@ def kill_and_begin_again(victims: Nursery, stage: Stage, killed: Path, crash: Cr
     """One death in a stage, and what came of it."""
     assert victims.run(stage.role, killed, *stage.args, crash=crash).status == -signal.SIGKILL
     DIED[crash[0]] += 1
-    check_place(killed)
+    check_ledger_at(killed)
     again = [f"{stage.args[0]}-again", *stage.args[1:]] if stage.args else []  # a new process, a new epoch
     victims.done(stage.role, killed, *again)
     compare(victims, stage, killed)
@@ -122,10 +122,10 @@ def compare(victims: Nursery, stage: Stage, killed: Path) -> None:
         undisturbed.close()
 
 
-def test_every_point_was_reached(tell: Callable[[str], None], request: pytest.FixtureRequest) -> None:
-    """No name in the list is dead; the counts are told."""
+def test_every_point_was_reached(report: Callable[[str], None], request: pytest.FixtureRequest) -> None:
+    """No name in the list is dead; the counts are reported."""
     chosen = sum("killed_at_a_point" in item.name for item in request.session.items)
     if chosen < len(POINTS):
         pytest.skip("only a part of the points was chosen to run")
     assert DIED.keys() == POINTS
-    tell(f"crash points: {DIED.total()} processes died at {len(DIED)} named points, each begun again")
+    report(f"crash points: {DIED.total()} processes died at {len(DIED)} named points, each begun again")

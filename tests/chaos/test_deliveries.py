@@ -59,7 +59,7 @@ class Unruly:
 
 
 def test_any_order_and_repetition_admits_each_frame_once(
-    victims: Nursery, quick: Callable[[str], Path], tell: Callable[[str], None], times: int
+    victims: Nursery, quick: Callable[[str], Path], report: Callable[[str], None], times: int
 ) -> None:
     """By seed: what was held back leaves gaps that are seen, and filled; the facts are those of an orderly stream."""
     calm = quick("calm")
@@ -70,7 +70,7 @@ def test_any_order_and_repetition_admits_each_frame_once(
     orderly.close()
     repeated, late, gaps = (sum(column) for column in zip(*counts, strict=True))
     assert min(repeated, late, gaps) > 0
-    tell(f"deliveries: {repeated} frames came twice, {late} late, {gaps} gaps were open and closed")
+    report(f"deliveries: {repeated} frames came twice, {late} late, {gaps} gaps were open and closed")
 
 
 def scrambled(root: Path, orderly: Ledger, seed: int) -> tuple[int, int, int]:

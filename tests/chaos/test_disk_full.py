@@ -10,18 +10,18 @@ from tests.chaos.nursery import Nursery
 pytestmark = pytest.mark.chaos
 
 TRIES = 6
-PLACES = {"ledger.sqlite", "stream.sqlite", "spool", "blobs", "segments"}
+FILES = {"ledger.sqlite", "stream.sqlite", "spool", "blobs", "segments"}
 
 
 def test_a_full_disk_fails_the_command_and_nothing_else(
-    victims: Nursery, empty: Path, tmp_path: Path, tell: Callable[[str], None], times: int
+    victims: Nursery, empty: Path, tmp_path: Path, report: Callable[[str], None], times: int
 ) -> None:
     """In the logs of stream, database and spool, in blobs and Parquet: exit code 2, one line, and no half of a file.
 
     With room again the same command goes on, and the facts are those of a run on an empty disk.
     """
     failed = victims.done("small_disk", tmp_path, empty, TRIES * times, 0)
-    full = {place: count for place, count in sorted(failed.items()) if place != "nowhere"}
-    assert full.keys() == PLACES
-    words = ", ".join(f"{place} {count}" for place, count in full.items())
-    tell(f"disk full: {sum(full.values())} of {sum(failed.values())} commands failed, writing {words}")
+    full = {file: count for file, count in sorted(failed.items()) if file != "nowhere"}
+    assert full.keys() == FILES
+    counts = ", ".join(f"{file} {count}" for file, count in full.items())
+    report(f"disk full: {sum(full.values())} of {sum(failed.values())} commands failed, writing {counts}")

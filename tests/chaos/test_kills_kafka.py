@@ -25,17 +25,17 @@ SINKS = ("sink-a", "sink-b")
 
 def kafka_ledger(root: Path, settings: KafkaSettings) -> tuple[Location, dict[str, Any]]:
     """A fresh ledger whose streams are on Kafka: its place, and the same as plain words for victims."""
-    place = Location(root, kafka=settings)
-    create_ledger(place, "identity-0", "now").close()
-    words = {"servers": settings.address, "prefix": settings.prefix, "timeout_seconds": settings.timeout_seconds}
-    return place, {"root": str(root), "kafka": words}
+    location = Location(root, kafka=settings)
+    create_ledger(location, "identity-0", "now").close()
+    address = {"servers": settings.address, "prefix": settings.prefix, "timeout_seconds": settings.timeout_seconds}
+    return location, {"root": str(root), "kafka": address}
 
 
 class Scene:
     """A writer and two sinks, each begun again when it was killed; a sink always under its own name in the group."""
 
-    def __init__(self, victims: Nursery, words: dict[str, Any], stop: Path) -> None:
-        self.victims, self.words, self.stop = victims, words, stop
+    def __init__(self, victims: Nursery, address: dict[str, Any], stop: Path) -> None:
+        self.victims, self.address, self.stop = victims, address, stop
         self.living: dict[str, Victim] = {}
         self.epochs = 0
 
@@ -43,15 +43,15 @@ class Scene:
         """Begins a role as a new process."""
         self.epochs += 1
         if role == "writer":
-            self.living[role] = self.victims.start("write_on", self.words, f"epoch-{self.epochs}", self.stop / role)
+            self.living[role] = self.victims.start("write_on", self.address, f"epoch-{self.epochs}", self.stop / role)
         else:
-            self.living[role] = self.victims.start("service", self.words, role, self.stop / "sinks")
+            self.living[role] = self.victims.start("service", self.address, role, self.stop / "sinks")
 
     def end(self, name: str, *roles: str) -> None:
         """Lets roles end in good order."""
         (self.stop / name).touch()
         for role in roles:
-            assert self.living[role].wait() == 0, self.living[role].said()
+            assert self.living[role].wait() == 0, self.living[role].output()
 
 
 def until(come: Callable[[], bool], what: str) -> None:
@@ -67,16 +67,16 @@ def test_kills_at_random_moments_lose_and_double_nothing(
     fresh: Callable[[str], Path],
     kafka_settings: KafkaSettings,
     tmp_path: Path,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     times: int,
 ) -> None:
     """After each kill the ledger is whole, and somebody goes on; at the end it is as an undisturbed run's."""
-    place, words = kafka_ledger(tmp_path / "ledger", kafka_settings)
+    location, address = kafka_ledger(tmp_path / "ledger", kafka_settings)
     choice = Random(0)  # noqa: S311  (a seed that reproduces)
     (tmp_path / "stop").mkdir()
-    scene = Scene(victims, words, tmp_path / "stop")
+    scene = Scene(victims, address, tmp_path / "stop")
     inside, killed = Counter[str](), Counter[str]()
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(location)) as ledger:
         for role in ("writer", *SINKS):
             scene.start(role)
         for number in range(KILLS * times):
@@ -84,23 +84,23 @@ def test_kills_at_random_moments_lose_and_double_nothing(
             until(lambda before=before: largest(ledger) > before + 3, "nothing is admitted any more")
             time.sleep(choice.uniform(0, 0.1))
             role = choice.choice(["writer", *SINKS])
-            victim, database = scene.living[role], place.root / "ledger.sqlite"
+            victim, database = scene.living[role], location.root / "ledger.sqlite"
             if number % 2 and role in SINKS:
                 inside[role] += victim.pause_inside(choice, 0.003, database)
             else:
                 victim.pause()
                 inside[role] += victim.in_transaction(database)
             killed[role] += 1
-            assert victim.kill() == -9, f"{role} had ended by itself: {victim.said()}"
+            assert victim.kill() == -9, f"{role} had ended by itself: {victim.output()}"
             check_state(ledger)
             scene.start(role)
         scene.end("writer", "writer")
-        victims.done("sink", words)
+        victims.done("sink", address)
         scene.end("sinks", *SINKS)
         count = largest(ledger) + 1
         check_complete(ledger, count)
         compare(victims, fresh("undisturbed"), ledger, count)
-    tell(
+    report(
         f"kafka kills: {killed.total()} ({', '.join(f'{role} {n}' for role, n in sorted(killed.items()))}),"
         f" inside an SQL transaction {inside.total()}; {count} numbers written"
     )

@@ -57,19 +57,19 @@ class Scene:
         else:
             victim.pause()
             inside = victim.in_transaction(*databases)
-        assert victim.kill() == -9, f"{role} had ended by itself: {victim.said()}"
+        assert victim.kill() == -9, f"{role} had ended by itself: {victim.output()}"
         (self.inside if inside else self.outside)[role] += 1
 
     def finish(self) -> None:
         """Lets everybody end in good order, the writer first."""
         self.stop.touch()
         for role in ("writer", "sink", "seal"):
-            assert self.living[role].wait() == 0, f"{role} failed: {self.living[role].said()}"
+            assert self.living[role].wait() == 0, f"{role} failed: {self.living[role].output()}"
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_kills_at_random_moments_lose_and_double_nothing(
-    victims: Nursery, fresh: Callable[[str], Path], tell: Callable[[str], None], times: int, seed: int
+    victims: Nursery, fresh: Callable[[str], Path], report: Callable[[str], None], times: int, seed: int
 ) -> None:
     """After each kill the ledger is whole; at the end it holds what an undisturbed run of the same length does."""
     scene = Scene(victims, fresh("killed"), Random(seed))  # noqa: S311  (a seed that reproduces)
@@ -90,9 +90,9 @@ def test_kills_at_random_moments_lose_and_double_nothing(
     killed = scene.inside + scene.outside
     assert killed.total() == KILLS * times
     assert scene.inside.total() > 0
-    words = ", ".join(f"{role} {scene.inside[role]} of {killed[role]}" for role in sorted(killed))
-    tell(
-        f"local kills, seed {seed}: {killed.total()}, inside a writing transaction {scene.inside.total()} ({words}); "
+    counts = ", ".join(f"{role} {scene.inside[role]} of {killed[role]}" for role in sorted(killed))
+    report(
+        f"local kills, seed {seed}: {killed.total()}, inside a writing transaction {scene.inside.total()} ({counts}); "
         f"{count} numbers written"
     )
 

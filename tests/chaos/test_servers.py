@@ -33,7 +33,7 @@ def test_a_broker_that_dies_while_producing_is_waited_for(
     fresh: Callable[[str], Path],
     kafka_cluster: Callable[..., KafkaServer],
     tmp_path: Path,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """What cannot be appended is spooled and delivered on return, in order, under the same epoch and sequences.
 
@@ -41,27 +41,27 @@ def test_a_broker_that_dies_while_producing_is_waited_for(
     """
     server = kafka_cluster(nodes=1)
     settings = KafkaSettings(server.bootstrap, prefix="chaos", timeout_seconds=QUICK_SECONDS)
-    place, words = kafka_ledger(tmp_path / "ledger", settings)
+    location, address = kafka_ledger(tmp_path / "ledger", settings)
     (tmp_path / "stop").mkdir()
-    scene = Scene(victims, words, tmp_path / "stop")
-    with closing(open_ledger(place)) as ledger:
+    scene = Scene(victims, address, tmp_path / "stop")
+    with closing(open_ledger(location)) as ledger:
         scene.start("writer")
         scene.start("sink-a")
         until(lambda: largest(ledger) > 5, "nothing is admitted")
         server.kill()
-        until(lambda: "spool away" in scene.living["writer"].said(), "the writer does not spool")
-        spool = place.root / "spool" / "epoch-1.sqlite"
+        until(lambda: "spool away" in scene.living["writer"].output(), "the writer does not spool")
+        spool = location.root / "spool" / "epoch-1.sqlite"
         until(lambda: spool.with_name(f"{spool.name}-wal").stat().st_size > 100_000, "nothing is spooled")
         spooled = largest(ledger)
         server.start_node(1)
-        until(lambda: "spool back" in scene.living["writer"].said(), "the spool is not delivered")
+        until(lambda: "spool back" in scene.living["writer"].output(), "the spool is not delivered")
         until(lambda: largest(ledger) > spooled + 5, "nothing is admitted any more")
         scene.end("writer", "writer")
-        victims.done("sink", words)
+        victims.done("sink", address)
         scene.end("sinks", "sink-a")
         check_complete(ledger, count := largest(ledger) + 1)
         compare(victims, fresh("undisturbed"), ledger, count)
-    tell(f"servers: the only broker died while producing; {count} numbers written, each admitted once")
+    report(f"servers: the only broker died while producing; {count} numbers written, each admitted once")
 
 
 def test_two_of_three_brokers_go_on(
@@ -69,15 +69,15 @@ def test_two_of_three_brokers_go_on(
     fresh: Callable[[str], Path],
     kafka_cluster: Callable[..., KafkaServer],
     tmp_path: Path,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """With acks=all and two replicas in sync the writer and the sink go on while a broker is dead, whichever it is."""
     cluster = kafka_cluster(nodes=3)
     settings = KafkaSettings(cluster.bootstrap, prefix="chaos", timeout_seconds=20)
-    place, words = kafka_ledger(tmp_path / "ledger", settings)
+    location, address = kafka_ledger(tmp_path / "ledger", settings)
     (tmp_path / "stop").mkdir()
-    scene = Scene(victims, words, tmp_path / "stop")
-    with closing(open_ledger(place)) as ledger:
+    scene = Scene(victims, address, tmp_path / "stop")
+    with closing(open_ledger(location)) as ledger:
         scene.start("writer")
         scene.start("sink-a")
         for node in (1, 2):
@@ -90,11 +90,11 @@ def test_two_of_three_brokers_go_on(
             cluster.start_node(node)
             until(lambda: in_sync(settings), f"broker {node} does not catch up")
         scene.end("writer", "writer")
-        victims.done("sink", words)
+        victims.done("sink", address)
         scene.end("sinks", "sink-a")
         check_complete(ledger, count := largest(ledger) + 1)
         compare(victims, fresh("undisturbed"), ledger, count)
-    tell(f"servers: two of three brokers died in turn; {count} numbers written, each admitted once")
+    report(f"servers: two of three brokers died in turn; {count} numbers written, each admitted once")
 
 
 def in_sync(settings: KafkaSettings) -> bool:
@@ -127,12 +127,12 @@ AT_POINTS = ("sink.advanced", "sink.stored", "sink.committed")
 AT_RANDOM = 4
 
 
-def test_a_database_that_dies_in_a_commit_has_it_whole_or_not_at_all(
+def test_a_database_that_dies_in_a_commit_has_all_of_it_or_nothing(
     victims: Nursery,
     fresh: Callable[[str], Path],
     postgres: PostgresServer,
     tmp_path: Path,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     times: int,
 ) -> None:
     """Killed with a transaction open, just committed, and at random moments: the sink says so in one line, exit code 1.
@@ -140,18 +140,18 @@ def test_a_database_that_dies_in_a_commit_has_it_whole_or_not_at_all(
     Started again, the sink goes on where the last commit was, to the head of a ledger that nothing disturbed.
     """
     calm = fresh("calm")
-    place = Location(tmp_path / "ledger", postgres.url)
-    create_ledger(place, "identity-0", "now").close()
-    words = {"root": str(place.root), "sql": place.sql}
+    location = Location(tmp_path / "ledger", postgres.url)
+    create_ledger(location, "identity-0", "now").close()
+    address = {"root": str(location.root), "sql": location.sql}
     choice = Random(0)  # noqa: S311  (a seed that reproduces)
     died = 0
     moments: list[str] = [*AT_POINTS, *[""] * AT_RANDOM * times]
     for number, point in enumerate(moments):
-        for target in (words, calm):
+        for target in (address, calm):
             victims.done("append_only", target, f"epoch-{number}", COUNT * number, COUNT * (number + 1))
         victims.done("sink", calm)
         crash = (point, 1, "SIGSTOP") if point else None
-        sink = victims.start("sink", words, crash=crash)
+        sink = victims.start("sink", address, crash=crash)
         if point:
             sink.until_paused()
         else:
@@ -159,36 +159,36 @@ def test_a_database_that_dies_in_a_commit_has_it_whole_or_not_at_all(
         postgres.kill()
         sink.go_on()
         died += sink.wait() != 0
-        assert sink.status in (0, 1), sink.said()
-        assert sink.said().count("\n") == 1, sink.said()
+        assert sink.status in (0, 1), sink.output()
+        assert sink.output().count("\n") == 1, sink.output()
         postgres.start()
-        with closing(open_ledger(place)) as ledger:
+        with closing(open_ledger(location)) as ledger:
             check_state(ledger)
-        victims.done("sink", words)
-    with closing(open_ledger(place)) as ledger, closing(open_ledger(calm)) as undisturbed:
+        victims.done("sink", address)
+    with closing(open_ledger(location)) as ledger, closing(open_ledger(calm)) as undisturbed:
         check_complete(ledger, COUNT * len(moments))
         check_same_facts(ledger, undisturbed)
         check_same_ledger(ledger, undisturbed)
     assert died >= len(AT_POINTS)
-    tell(f"servers: PostgreSQL died {len(moments)} times, {died} of them under a sink that had to be started again")
+    report(f"servers: PostgreSQL died {len(moments)} times, {died} of them under a sink that had to be started again")
 
 
 def test_a_topic_made_anew_stops_the_sink(
-    victims: Nursery, kafka_settings: KafkaSettings, tmp_path: Path, tell: Callable[[str], None]
+    victims: Nursery, kafka_settings: KafkaSettings, tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     """Its positions mean other records now: the sink says so and admits nothing, however many records it holds."""
-    place, words = kafka_ledger(tmp_path / "ledger", kafka_settings)
-    victims.done("append_only", words, "epoch-0", 0, 12)
-    victims.done("sink", words)
-    with closing(open_ledger(place)) as ledger:
+    location, address = kafka_ledger(tmp_path / "ledger", kafka_settings)
+    victims.done("append_only", address, "epoch-0", 0, 12)
+    victims.done("sink", address)
+    with closing(open_ledger(location)) as ledger:
         before = ledger.cut(), ledger.head()
         made_anew(kafka_settings)
-        victims.done("append_only", words, "epoch-1", 12, 60)
-        sink = victims.run("sink", words)
-        assert (sink.status, sink.said().count("\n")) == (1, 1), sink.said()
-        assert "was made anew" in sink.said()
+        victims.done("append_only", address, "epoch-1", 12, 60)
+        sink = victims.run("sink", address)
+        assert (sink.status, sink.output().count("\n")) == (1, 1), sink.output()
+        assert "was made anew" in sink.output()
         assert (ledger.cut(), ledger.head()) == before
-    tell("servers: a topic made anew stopped the sink; nothing was admitted")
+    report("servers: a topic made anew stopped the sink; nothing was admitted")
 
 
 def made_anew(settings: KafkaSettings) -> None:

@@ -15,12 +15,12 @@ COUNT = 60
 
 
 def test_a_sink_that_wakes_after_its_lease_is_gone_commits_nothing(
-    victims: Nursery, quick: Callable[[str], Path], tell: Callable[[str], None]
+    victims: Nursery, quick: Callable[[str], Path], report: Callable[[str], None]
 ) -> None:
     """It sleeps with records read and decoded; another takes the lease and admits them; the sleeper finds it lost."""
     root, plain = quick("zombie"), quick("plain")
-    for place in (root, plain):
-        victims.done("write", place, "epoch-0", 0, COUNT)
+    for root_folder in (root, plain):
+        victims.done("write", root_folder, "epoch-0", 0, COUNT)
     victims.done("sink", plain)
     sleeper = victims.start("pausing_sink", root, "sleeper", 0)
     sleeper.until_paused()
@@ -31,22 +31,22 @@ def test_a_sink_that_wakes_after_its_lease_is_gone_commits_nothing(
     while not sleeper.ended():  # it stops again at each read
         sleeper.go_on()
         sleeper.until_paused()
-    assert sleeper.wait() == 0, sleeper.said()
+    assert sleeper.wait() == 0, sleeper.output()
     assert (early["leased"], early["admitted"]) == (0, 0)  # the lease still lasts
     assert (late["leased"], late["admitted"]) == (13, frames(plain))
-    assert (sleeper.told()["leased"], sleeper.told()["admitted"], sleeper.told()["duplicates"]) == (13, 0, 0)
+    assert (sleeper.result()["leased"], sleeper.result()["admitted"], sleeper.result()["duplicates"]) == (13, 0, 0)
     assert (ledger.cut(), ledger.head()) == (admitted, head)
     check_complete(ledger, COUNT)
     undisturbed = open_ledger(plain)
     check_same_ledger(ledger, undisturbed)
     undisturbed.close()
     ledger.close()
-    tell(f"zombies: a sink with {sleeper.told()['leased']} lost leases woke and committed nothing")
+    report(f"zombies: a sink with {sleeper.result()['leased']} lost leases woke and committed nothing")
 
 
 @pytest.mark.parametrize("point", ["seal.segment", "seal.manifest", "seal.settled"])
 def test_a_sealer_that_wakes_after_another_has_sealed_commits_nothing(
-    victims: Nursery, quick: Callable[[str], Path], tell: Callable[[str], None], point: str
+    victims: Nursery, quick: Callable[[str], Path], report: Callable[[str], None], point: str
 ) -> None:
     """It sleeps with its segments written and not yet counted; another seals the same frames, and later ones."""
     root, plain = quick("zombie"), quick("plain")
@@ -61,13 +61,13 @@ def test_a_sealer_that_wakes_after_another_has_sealed_commits_nothing(
     for role, *args in first + then:
         victims.done(role, plain, *args)
     sleeper.go_on()
-    assert (sleeper.wait(), sleeper.told()) == (0, 0), sleeper.said()
+    assert (sleeper.wait(), sleeper.result()) == (0, 0), sleeper.output()
     ledger, undisturbed = open_ledger(root), open_ledger(plain)
     check_complete(ledger, COUNT)
     check_same_ledger(ledger, undisturbed)
     ledger.close()
     undisturbed.close()
-    tell(f"zombies: a sealer that slept at {point} woke and committed nothing")
+    report(f"zombies: a sealer that slept at {point} woke and committed nothing")
 
 
 def frames(root: Path) -> int:

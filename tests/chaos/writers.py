@@ -13,8 +13,8 @@ from lapledger.ledger.streams.producer import Producer
 from lapledger.ledger.streams.spool import Spooled, SpoolLimits
 from lapledger.ledger.streams.spool_file import deliver_left_behind
 from lapledger.replay.criteria import Criterion
+from tests.chaos.access import Address, Switched, append, missing, open_for, producing
 from tests.chaos.facts import facts, largest
-from tests.chaos.places import Place, Switched, append, missing, opened, producing
 from tests.consumers.histories import Campaign, Cell, all_facts
 
 LOCAL_REST_SECONDS, BROKER_REST_SECONDS = 0.01, 0.04
@@ -24,9 +24,9 @@ BATCH = 3
 """Numbers whose facts a writer appends at once."""
 
 
-def write(root: Place, epoch: str, first: int, last: int) -> int:
+def write(root: Address, epoch: str, first: int, last: int) -> int:
     """Admits what lies on the stream, then appends what is missing of the numbers in [first, last)."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         drain(ledger, stream, seen="now")
         with producing(ledger, epoch) as producer:
             todo = missing(ledger, range(first, last))
@@ -35,9 +35,9 @@ def write(root: Place, epoch: str, first: int, last: int) -> int:
         return len(todo)
 
 
-def append_only(root: Place, epoch: str, first: int, last: int) -> int:
+def append_only(root: Address, epoch: str, first: int, last: int) -> int:
     """Appends the numbers in [first, last), and admits nothing."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         producer = Producer(stream, epoch, "chaos", "0")
         for number in range(first, last):
             append(ledger, producer, facts(number))
@@ -45,9 +45,9 @@ def append_only(root: Place, epoch: str, first: int, last: int) -> int:
         return last - first
 
 
-def write_on(root: Place, epoch: str, stop: str) -> int:
+def write_on(root: Address, epoch: str, stop: str) -> int:
     """Appends ever more numbers, after what is missing below the largest that the ledger holds, until a file exists."""
-    with opened(root) as (ledger, stream), producing(ledger, epoch) as producer:
+    with open_for(root) as (ledger, stream), producing(ledger, epoch) as producer:
         drain(ledger, stream, seen="now")
         end = largest(ledger) + 1
         append(ledger, producer, missing(ledger, range(end + 1)))  # of the last one a part may be there
@@ -59,15 +59,15 @@ def write_on(root: Place, epoch: str, stop: str) -> int:
     return 0
 
 
-def put(root: Place) -> int:
+def put(root: Address) -> int:
     """Stores some larger blobs."""
-    with opened(root) as (ledger, _):
+    with open_for(root) as (ledger, _):
         return len(ledger.blobs.put_many(Random(number).randbytes(40_000) for number in range(20)))  # noqa: S311
 
 
 def spool(root: str, epoch: str, first: int, last: int) -> int:
     """As `write`, but the broker is away until all is appended; what a dead one left is delivered first."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         folder, away = Path(root) / "spool", Path(root) / "away"
         folder.mkdir(exist_ok=True)
         away.unlink(missing_ok=True)
@@ -98,9 +98,9 @@ CAMPAIGN = Campaign(
 )
 
 
-def campaign(root: Place, epoch: str) -> int:
+def campaign(root: Address, epoch: str) -> int:
     """A whole campaign of six programs, admitted."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         ledger.blobs.put_many([b"in", b"out", *(name.encode() for name in CAMPAIGN.cells["q"])])
         producer = Producer(stream, epoch, "chaos", "0")
         producer.append(all_facts(CAMPAIGN))
@@ -108,9 +108,9 @@ def campaign(root: Place, epoch: str) -> int:
         return drain(ledger, stream, seen="now").admitted
 
 
-def reward(root: Place, epoch: str) -> int:
+def reward(root: Address, epoch: str) -> int:
     """Assigns what rewards the campaign lacks, and admits them."""
-    with opened(root) as (ledger, stream):
+    with open_for(root) as (ledger, stream):
         drain(ledger, stream, seen="now")
         producer = Producer(stream, epoch, "chaos", "0")
         done = assign(ledger, producer, Criterion(tau="50"), name="p_50")

@@ -43,12 +43,12 @@ def test_at_least_twelve_problems_within_the_budget() -> None:
 
 
 @each_problem
-def test_a_problem_is_a_whole_package(slug: str) -> None:
+def test_a_problem_is_a_complete_package(slug: str) -> None:
     """The importer takes every file; name, licence and English statement are there."""
-    found = package(slug)
-    assert (found.slug, found.left_out, found.license) == (slug, (), "cc by-sa")
-    assert found.name != slug
-    assert found.statement is not None
+    added = package(slug)
+    assert (added.slug, added.left_out, added.license) == (slug, (), "cc by-sa")
+    assert added.name != slug
+    assert added.statement is not None
 
 
 @each_problem
@@ -61,7 +61,7 @@ def test_ten_accepted_and_four_incorrect_programs_of_three_kinds(slug: str) -> N
 
 
 @each_problem
-def test_no_two_programs_are_the_same_and_each_says_what_it_does(slug: str) -> None:
+def test_no_two_programs_are_the_same_and_each_states_what_it_does(slug: str) -> None:
     """Sources differ beyond white space and comments; the first line of each is a comment."""
     sources = [program.source.decode() for program in package(slug).programs]
     assert all(source.startswith("# ") for source in sources)
@@ -100,14 +100,14 @@ def test_the_data_are_what_the_generators_give() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "text"),
     [
         ("secret/correctness/01-smallest.in", "01-smallest.in differs from the generated input"),
         ("secret/correctness/99-more.in", "99-more.in belongs to no test"),
         ("secret/optimization/big.ans", "more than"),
     ],
 )
-def test_the_check_sees_damage(tmp_path: Path, path: str, words: str) -> None:
+def test_the_check_sees_damage(tmp_path: Path, path: str, text: str) -> None:
     """A changed input, a file of no test and a file beyond its budget each end with one line and exit code 1."""
     shutil.copy(CORPUS / "build.py", tmp_path)
     shutil.copytree(CORPUS / "stonegame", tmp_path / "stonegame")
@@ -119,14 +119,14 @@ def test_the_check_sees_damage(tmp_path: Path, path: str, words: str) -> None:
         target.write_bytes(b"1\n")
     done = check(tmp_path)
     assert done.returncode == 1
-    assert words in done.stderr
+    assert text in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def check(folder: Path) -> subprocess.CompletedProcess[str]:
     """What `build.py --check` says of the corpus in a folder."""
-    words = [sys.executable, str(folder / "build.py"), "--check"]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(folder / "build.py"), "--check"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def _bare(source: str) -> str:

@@ -199,7 +199,7 @@ def test_the_works_of_a_killed_worker_are_taken_over(home: Services, package: Ca
     one, two = (home.start("worker", "--slots", 1, "--lease", 2) for _ in range(2))
     home.shared(one, two, partitions=PARTITIONS["requests"])
     well("run", "--campaign", "main", "--submit", "--ledger", home.ledger)
-    one.told("works taken")
+    one.logged("works taken")
     one.send(signal.SIGKILL)
     done = well("run", "--campaign", "main", "--submit", "--wait", "--ledger", home.ledger, "--json").json
     assert (done["closed"], done["left"]) == (True, 0)
@@ -212,7 +212,7 @@ def test_workers_leave_a_campaign_to_the_run_that_holds_it(local: Services, pack
     package(local.ledger)
     local.start("sink")
     worker = local.start("worker", "--slots", 1)
-    worker.told("assigned")
+    worker.logged("assigned")
     done = well("run", "--campaign", "main", "--ledger", local.ledger, "--json").json
     assert (done["left"], done["surplus"]) == (0, 0)
     assert sql(local.ledger, "SELECT count(*) FROM worker WHERE campaign_id = 'main'") == [[1]]
@@ -258,7 +258,7 @@ def test_a_worker_of_another_service_leaves_a_campaign_alone(local: Services, pa
     package(local.ledger)
     well("run", "--campaign", "main", "--submit", "--ledger", local.ledger)
     worker = local.start("worker", "--service", "other")
-    assert "service (local)" in worker.told("campaign refused")[0]["reason"]
+    assert "service (local)" in worker.logged("campaign refused")[0]["reason"]
     assert worker.stop() == 0
 
 
@@ -268,10 +268,10 @@ def test_a_second_ctrl_c_ends_a_worker_at_once(local: Services, package: Callabl
     local.start("sink")
     well("run", "--campaign", "main", "--limit", 3600, "--submit", "--ledger", local.ledger)
     worker = local.start("worker", "--slots", 1)
-    worker.told("works taken")
+    worker.logged("works taken")
     until(worker.children, "the program runs")
     worker.send(signal.SIGINT)
-    worker.told("stopping")
+    worker.logged("stopping")
     worker.send(signal.SIGINT)
     assert worker.ended() == 130
 
@@ -339,9 +339,9 @@ def test_a_calibrator_waits_for_both_campaigns_then_fits(home: Services) -> None
     home.start("sink")
     words = "calibrate", "--from", "old", "--to", "new", "--follow", "--lease", 2
     killed = home.start(*words)
-    assert "no campaign" in killed.told("waiting")[0]["reason"]
+    assert "no campaign" in killed.logged("waiting")[0]["reason"]
     calibrator = home.start(*words)
-    calibrator.told("assigned")
+    calibrator.logged("assigned")
     killed.send(signal.SIGKILL)
     assert killed.ended() == -signal.SIGKILL
     programs, problem = (*REFERENCES, MODELS[0]), PROBLEMS[0]
@@ -352,7 +352,7 @@ def test_a_calibrator_waits_for_both_campaigns_then_fits(home: Services) -> None
             producer.append(campaign_facts(campaign, problem, programs))
             for program in programs:
                 producer.append(run_facts(campaign, problem, program))
-    (line,) = calibrator.told("calibration fitted")
+    (line,) = calibrator.logged("calibration fitted")
     until(lambda: sql(home.ledger, "SELECT count(*) FROM calibration") == [[1]], "the fit is admitted")
     assert calibrator.stop() == 0
     assert sql(home.ledger, "SELECT calibration_id, cut FROM calibration") == [[line["calibration"], line["cut"]]]
@@ -375,7 +375,7 @@ def test_a_killed_sealer_is_replaced_and_no_frame_is_lost(local: Services) -> No
             lambda: count(local, "SELECT coalesce(sum(admissions), 0) FROM stream_position") == producer.frames,
             "admitted",
         )
-    sealer.told("sealed")
+    sealer.logged("sealed")
     until(lambda: count(local, "SELECT count(*) FROM tail") == 0, "the tail is sealed")
     assert sealer.stop() == 0
     assert sql(local.ledger, "SELECT count(*), count(DISTINCT subject_id) FROM filter_decided") == [[20, 20]]
@@ -401,11 +401,11 @@ def test_services_outlive_their_broker(
         sink, worker = services.start("sink"), services.start("worker", "--slots", 1)
         until(lambda: sql(ledger, "SELECT count(*) FROM execution")[0][0] > 2, "programs run")
         broker.kill()
-        worker.told("broker away")
-        sink.told("server away")
+        worker.logged("broker away")
+        sink.logged("server away")
         broker.start()
-        worker.told("broker back")
-        sink.told("server back")
+        worker.logged("broker back")
+        sink.logged("server back")
         until(lambda: sql(ledger, "SELECT count(*) FROM closing") == [[1]], "the campaign is closed")
         assert [service.stop() for service in (worker, sink)] == [0, 0]
     well("sink", "--once", "--ledger", ledger)
@@ -432,7 +432,7 @@ def test_a_worker_whose_spool_stays_full_finishes_what_runs_and_fails(
     well("run", "--campaign", "main", "--submit", "--ledger", ledger)
     with services_on(tmp_path, ledger, **more) as services:
         sink, worker = services.start("sink"), services.start("worker", "--slots", 2)
-        worker.told("works taken")
+        worker.logged("works taken")
         assert sink.stop() == 0
         broker.kill()
         assert worker.ended() == 1

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.lap import lap, well
-from tests.support.many_ledgers import MAKERS, make_many
+from tests.support.many_ledgers import MODELS, make_many
 from tests.support.screen_ledgers import REFERENCES, Program, append, make_campaign, problem_facts
 
 MS = 1_000_000
@@ -335,4 +335,4 @@ def test_help_has_an_example(name: str) -> None:
 
 def test_models_of_the_fixture() -> None:
     """What the numbers above rest on."""
-    assert MAKERS == {"base": (95, 85, 75, None), "run-1k": (95, 55, 45, None), "run-2k": (15, 45, 35, 85)}
+    assert MODELS == {"base": (95, 85, 75, None), "run-1k": (95, 55, 45, None), "run-2k": (15, 45, 35, 85)}

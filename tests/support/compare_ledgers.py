@@ -25,10 +25,10 @@ def programs(problem, scale=lambda ms: ms):
 
 def campaign(name, scale=lambda ms: ms, *, left_out=()):
     """The opening and the runs of a campaign over the four problems, without some programs."""
-    opened, run = [], []
+    openings, run = [], []
     for problem in PROBLEMS:
-        own = [program for program in programs(problem, scale) if program.name not in left_out]
-        opened += campaign_facts(name, problem, own)
-        run += [fact for program in own for fact in run_facts(name, problem, program)]
-    ids = {key: tuple(one for part in opened for one in getattr(part, key)) for key in ("programs", "references")}
-    return [replace(opened[0], problems=PROBLEMS, works=sum(one.works for one in opened), **ids), *run]
+        chosen = [program for program in programs(problem, scale) if program.name not in left_out]
+        openings += campaign_facts(name, problem, chosen)
+        run += [fact for program in chosen for fact in run_facts(name, problem, program)]
+    ids = {key: tuple(item for part in openings for item in getattr(part, key)) for key in ("programs", "references")}
+    return [replace(openings[0], problems=PROBLEMS, works=sum(item.works for item in openings), **ids), *run]

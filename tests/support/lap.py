@@ -35,25 +35,25 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "NO_COLOR": "1", "COLUMNS": "160", **more}
 
 
-def process(*words: object, cwd: Path | None = None, **more: str) -> Done:
+def process(*arguments: object, cwd: Path | None = None, **more: str) -> Done:
     """One call of `lap` in a process of its own."""
-    command = [LAP, *(str(word) for word in words)]
+    command = [LAP, *(str(argument) for argument in arguments)]
     done = subprocess.run(command, cwd=cwd, env=environment(**more), capture_output=True, text=True, check=False)
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def lap(*words: object, cwd: Path | None = None) -> Done:
+def lap(*arguments: object, cwd: Path | None = None) -> Done:
     """One call of `lap` within this process, through the same entry point."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.chdir(cwd or Path.cwd()):
-        code = run([str(word) for word in words])
+        code = run([str(argument) for argument in arguments])
     return Done(code, out.getvalue(), err.getvalue())
 
 
-def well(*words: object, cwd: Path | None = None) -> Done:
+def well(*arguments: object, cwd: Path | None = None) -> Done:
     """One call of `lap` that must end well."""
-    done = lap(*words, cwd=cwd)
-    assert done.code == 0, f"lap {' '.join(map(str, words))}: {done.code}\n{done.out}\n{done.err}"
+    done = lap(*arguments, cwd=cwd)
+    assert done.code == 0, f"lap {' '.join(map(str, arguments))}: {done.code}\n{done.out}\n{done.err}"
     return done
 
 

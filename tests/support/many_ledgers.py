@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.support.screen_ledgers import Program, append, campaign_facts, problem_facts, run_facts
 
 PROBLEMS = ("easy.0123456789ab", "middle.0123456789ab", "hard.0123456789ab")
-MAKERS = {  # ms of each program; None is a wrong answer
+MODELS = {  # ms of each program; None is a wrong answer
     "base": (95, 85, 75, None),
     "run-1k": (95, 55, 45, None),
     "run-2k": (15, 45, 35, 85),
@@ -17,7 +17,7 @@ def programs(slow=1.0):
     """Ten references of 10, 20, ... 100 ms, two wrong humans, and the models' programs, all times `slow`."""
     yield from (Program(f"h{i}", (10 * (i + 1) * slow,) * 2, reference=True) for i in range(REFERENCES))
     yield from (Program(f"w{i}", (5 * slow,) * 2, label="wrong_answer", outcomes={0: "wrong_answer"}) for i in range(2))
-    for model, durations in MAKERS.items():
+    for model, durations in MODELS.items():
         for i, ms in enumerate(durations):
             wrong = {} if ms else {0: "wrong_answer"}
             yield Program(f"{model}-{i}", ((ms or 1) * slow,) * 2, model=model, outcomes=wrong)
@@ -28,19 +28,21 @@ def make_many(root, *, killed=False, more=(), change=lambda fact: fact):
 
     `more` are further facts, and `change` is applied to every fact.
     """
-    facts, opened = [], []
-    for place, problem in enumerate(PROBLEMS):
-        own = list(programs(1 + place))
+    facts, openings = [], []
+    for factor, problem in enumerate(PROBLEMS):
+        chosen = list(programs(1 + factor))
         if killed:
-            own = [replace(p, ms=(10_000, 1), outcomes={0: "time_limit"}) if p.name == "base-0" else p for p in own]
-        facts += problem_facts(problem, own, 2)
-        opened += campaign_facts("nightly", problem, own)
-        facts += [fact for program in own for fact in run_facts("nightly", problem, program)]
-    whole = replace(
-        opened[0],
+            chosen = [
+                replace(p, ms=(10_000, 1), outcomes={0: "time_limit"}) if p.name == "base-0" else p for p in chosen
+            ]
+        facts += problem_facts(problem, chosen, 2)
+        openings += campaign_facts("nightly", problem, chosen)
+        facts += [fact for program in chosen for fact in run_facts("nightly", problem, program)]
+    opening = replace(
+        openings[0],
         problems=PROBLEMS,
-        programs=tuple(name for one in opened for name in one.programs),
-        references=tuple(name for one in opened for name in one.references),
-        works=sum(one.works for one in opened),
+        programs=tuple(name for item in openings for name in item.programs),
+        references=tuple(name for item in openings for name in item.references),
+        works=sum(item.works for item in openings),
     )
-    return append(root, [change(fact) for fact in (whole, *facts, *more)])
+    return append(root, [change(fact) for fact in (opening, *facts, *more)])

@@ -19,29 +19,29 @@ SECONDS = 180.0
 def until(true: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
     """What `true` gives as soon as it is anything but false; a failure that says `what` when the time is over."""
     deadline = time.monotonic() + seconds
-    while not (found := true()):
+    while not (answer := true()):
         assert time.monotonic() < deadline, f"waited {seconds:.0f} s: {what}"
         time.sleep(0.02)
-    return found
+    return answer
 
 
 class Service:
     """One `lap` service as a process of its own, with its log."""
 
-    def __init__(self, log: Path, words: tuple[str, ...], **more: str) -> None:
+    def __init__(self, log: Path, arguments: tuple[str, ...], **more: str) -> None:
         self.log = log
         with log.open("w") as err:
             self.process = subprocess.Popen(
-                [LAP, *words], env=environment(**more), stdout=err, stderr=err, start_new_session=True
+                [LAP, *arguments], env=environment(**more), stdout=err, stderr=err, start_new_session=True
             )
 
     def lines(self, event: str | None = None) -> list[dict[str, Any]]:
         """The whole lines of its log so far, about one thing or all."""
-        whole = self.log.read_text().rpartition("\n")[0].splitlines()
-        found = [json.loads(line) for line in whole]
-        return [line for line in found if event in (None, line["event"])]
+        complete = self.log.read_text().rpartition("\n")[0].splitlines()
+        entries = [json.loads(line) for line in complete]
+        return [line for line in entries if event in (None, line["event"])]
 
-    def told(self, event: str) -> list[dict[str, Any]]:
+    def logged(self, event: str) -> list[dict[str, Any]]:
         """Waits until it has told of something."""
         return until(lambda: self._alive() and self.lines(event), f"{self.log.name} tells of {event!r}")
 
@@ -53,7 +53,7 @@ class Service:
     def children(self) -> list[int]:
         """The processes that it runs now."""
         lists = Path(f"/proc/{self.process.pid}/task").glob("*/children")
-        return [int(word) for words in lists for word in words.read_text().split()]
+        return [int(pid) for children in lists for pid in children.read_text().split()]
 
     def send(self, number: int) -> None:
         """A signal to this process alone."""
@@ -81,10 +81,10 @@ class Services:
         self.folder, self.ledger, self.more = folder, ledger, more
         self.started: list[Service] = []
 
-    def start(self, *words: object, **more: str) -> Service:
+    def start(self, *arguments: object, **more: str) -> Service:
         """A service by the words of its command."""
-        log = self.folder / f"{len(self.started)}-{words[0]}.log"
-        command = (*(str(word) for word in words), "--ledger", str(self.ledger))
+        log = self.folder / f"{len(self.started)}-{arguments[0]}.log"
+        command = (*(str(argument) for argument in arguments), "--ledger", str(self.ledger))
         self.started.append(Service(log, command, **self.more, **more))
         return self.started[-1]
 

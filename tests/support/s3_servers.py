@@ -164,7 +164,7 @@ class Relay:
             self._close()
 
     def _close(self) -> None:
-        for one in self._sockets:
+        for connection in self._sockets:
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()

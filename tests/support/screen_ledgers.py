@@ -53,14 +53,14 @@ def problem_facts(problem, programs, tests):
         statement_blob=None,
         importer="test",
     )
-    for place in range(tests):
+    for position in range(tests):
         yield TestAdded(
             problem_id=problem,
-            test_id=f"{problem}/t{place}",
-            ordinal=place,
+            test_id=f"{problem}/t{position}",
+            ordinal=position,
             group="secret",
-            original=place == 0,
-            correctness=place == 0,
+            original=position == 0,
+            correctness=position == 0,
             optimization=True,
             input_blob=blob_digest(b"in"),
             answer_blob=blob_digest(b"out"),
@@ -106,18 +106,18 @@ def campaign_facts(campaign, problem, programs):
 
 def run_facts(campaign, problem, program):
     """One timing and one accepted attempt for each test that was run."""
-    for place, ms in enumerate(program.ms):
-        outcome = program.outcomes.get(place, "accepted")
+    for position, ms in enumerate(program.ms):
+        outcome = program.outcomes.get(position, "accepted")
         if outcome is None:
             continue
-        work = work_id(campaign, program_id(problem, program.name), f"{problem}/t{place}", 0)
+        work = work_id(campaign, program_id(problem, program.name), f"{problem}/t{position}", 0)
         common = {
             "work_id": work,
             "attempt_id": f"a-{work[:16]}",
             "campaign_id": campaign,
             "problem_id": problem,
             "program_id": program_id(problem, program.name),
-            "test_id": f"{problem}/t{place}",
+            "test_id": f"{problem}/t{position}",
             "block": 0,
         }
         yield TimingMeasured(
@@ -133,7 +133,7 @@ def run_facts(campaign, problem, program):
             judged_limit_ns=10_000 * MS,
             hard_limit_ns=10_000 * MS,
             cut="",
-            position=place,
+            position=position,
             offset_ns=0,
             core=None,
             slot=0,

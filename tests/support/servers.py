@@ -59,10 +59,10 @@ def postgres_running(run: str) -> Iterator[str]:
 @contextlib.contextmanager
 def _shared(run: str, name: str) -> Iterator[Path]:
     """A folder of the whole run. Not below pytest's own, whose permissions other runs tighten meanwhile."""
-    place = Path(tempfile.gettempdir())
-    for left in place.glob(f"lap-tests-*/{name}"):
+    root = Path(tempfile.gettempdir())
+    for left in root.glob(f"lap-tests-*/{name}"):
         _sweep(left)
-    folder = place / f"lap-tests-{run}" / name
+    folder = root / f"lap-tests-{run}" / name
     folder.mkdir(parents=True, exist_ok=True)
     yield folder
 

@@ -53,28 +53,28 @@ class Pausing(Behind):
 
     def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
         """Records, read before the stop."""
-        found = self._stream.read(stream, partition, position, limit)
-        if found:
+        records = self._stream.read(stream, partition, position, limit)
+        if records:
             os.kill(os.getpid(), signal.SIGSTOP)
-        return found
+        return records
 
 
-Place = str | dict[str, Any]
+Address = str | dict[str, Any]
 """A folder, or the words of a `Location`: `root`, `sql`, and `kafka` with those of `KafkaSettings`."""
 
 
-def location(place: Place) -> Location:
+def location(address: Address) -> Location:
     """The location that plain words name."""
-    if isinstance(place, str):
-        return Location(Path(place))
-    kafka = KafkaSettings(**place["kafka"]) if "kafka" in place else None
-    return Location(Path(place["root"]), place.get("sql", ""), kafka=kafka)
+    if isinstance(address, str):
+        return Location(Path(address))
+    kafka = KafkaSettings(**address["kafka"]) if "kafka" in address else None
+    return Location(Path(address["root"]), address.get("sql", ""), kafka=kafka)
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[tuple[Ledger, Any]]:
+def open_for(address: Address) -> Iterator[tuple[Ledger, Any]]:
     """A ledger and its stream."""
-    ledger = open_ledger(location(place))
+    ledger = open_ledger(location(address))
     stream: Any = ledger.stream()
     try:
         yield ledger, stream
@@ -86,7 +86,7 @@ def opened(place: Place) -> Iterator[tuple[Ledger, Any]]:
 @contextmanager
 def producing(ledger: Ledger, epoch: str) -> Iterator[Producer]:
     """A producer as a command has it: on Kafka behind a spool, after what dead ones left was delivered."""
-    appending = Appending(ledger, epoch, "chaos", release="0", told=told)
+    appending = Appending(ledger, epoch, "chaos", release="0", told=print_state)
     try:
         yield appending.producer
         appending.finish()
@@ -94,8 +94,8 @@ def producing(ledger: Ledger, epoch: str) -> Iterator[Producer]:
         appending.close()
 
 
-def told(waiting: Waiting) -> None:
-    """Prints what a spool tells."""
+def print_state(waiting: Waiting) -> None:
+    """Prints what a spool reports."""
     print(f"spool {waiting.what} {waiting.records}", flush=True)
 
 
