@@ -3,6 +3,7 @@
 Plain frozen values: the shell fills them from the ledger, tests from their hands. No verdict, rank or I/O here.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal
@@ -274,3 +275,11 @@ def _check_unique(what: str, ids: tuple[str, ...]) -> None:
     if len(set(ids)) != len(ids):
         twice = next(one for one in ids if ids.count(one) > 1)
         raise ReplayError(f"{what} {twice!r} appears twice; give every {what} one id")
+
+
+def of_models(problems: Sequence[ProblemMeasurements], models: Collection[str] | None) -> Sequence[ProblemMeasurements]:
+    """The measurements with the programs of these models alone as candidates."""
+    if models is None:
+        return problems
+    named = [np.array([by in models for by in m.models], dtype=np.bool_) for m in problems]
+    return [replace(m, candidate=m.candidate & mine) for m, mine in zip(problems, named, strict=True)]

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 ROOMS = ("lapledger", "ledger", "producers", "consumers", "replay", "tui", "migrations")
 
-FOLDER_MODULES = 20
+FOLDER_MODULES = 16
 
 PLANTS = {
     "layers": ("lapledger/workflows/session.py", "import lapledger.cli.main"),
@@ -24,6 +24,7 @@ PLANTS = {
     "producers-allowed": ("producers/campaigns/plan.py", "import lapledger.ledger.questions.queries"),
     "migrations-tables": ("migrations/env.py", "import lapledger.ledger.events"),
     "migrations-unseen": ("ledger/store/open_ledger.py", "import lapledger.migrations.guards"),
+    "commands-independent": ("lapledger/commands/audit/why.py", "import lapledger.commands.audit.trace"),
     "workflows-print-nothing": ("lapledger/workflows/session.py", "import lapledger.tui.grid"),
     "ledger-layers": ("ledger/streams/base.py", "import lapledger.ledger.store.cuts"),
     "store-layers": ("ledger/store/sql/leases.py", "import lapledger.ledger.store.open_ledger"),

@@ -28,7 +28,7 @@ SCREENS = sorted({*re.findall(r"`(lap tui .*?)`", README), *(line for line in LA
 PROGRAM_ID = r"[a-z0-9-]+\.[0-9a-f]{12}/\w+\.[0-9a-f]{12}"
 EXPECTED = {
     "lap verify": "proven",
-    "lap trace": "computed again: the same reward, from the same timings",
+    "lap trace": "recomputed: reward matches",
     "lap why": "what flips it",
     'lap sql "': "cut control=",
     "lap sql --views": "execution",

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from lapledger.cli.criterion_options import read_criterion
 from lapledger.cli.engine_options import engine_options
@@ -17,7 +16,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.render.pictures import endings
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import AUTO, Engine
-from lapledger.replay.measurements import ProblemMeasurements
+from lapledger.replay.measurements import of_models
 from lapledger.replay.studies.warnings import HERE, Places, cautions, tau_warning
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
@@ -111,14 +110,6 @@ def study_warnings(
     ignored = [tau_warning(criterion, places.taus) for criterion in criteria.values()]
     warnings = cautions(of_models(measured.measurements, models), criteria, measured.fit, places)
     return tuple(dict.fromkeys((*(warning for warning in ignored if warning), *warnings)))
-
-
-def of_models(problems: Sequence[ProblemMeasurements], models: Collection[str] | None) -> Sequence[ProblemMeasurements]:
-    """The measurements with the programs of these models alone as candidates."""
-    if models is None:
-        return problems
-    named = [np.array([by in models for by in m.models], dtype=np.bool_) for m in problems]
-    return [replace(m, candidate=m.candidate & mine) for m, mine in zip(problems, named, strict=True)]
 
 
 def named_criteria(words: Sequence[str], default: Sequence[tuple[str, Criterion]]) -> dict[str, Criterion]:

@@ -124,7 +124,7 @@ def test_from_reward_to_reason_to_raw_timings(copy: Path) -> None:
     assert {t["test_id"]: t["timings"][0]["wall_ns"] for t in found["tests"]} == dict(walls)
     assert all(test["duration_ns"] == test["timings"][0]["wall_ns"] for test in found["tests"])
     tree = well("trace", told["reward"]["id"][:16], cwd=copy).out
-    assert "computed again: the same reward, from the same timings" in tree
+    assert "recomputed: reward matches" in tree
     assert tree.count("timing 0: wall ") == len(walls)
     proof = well("verify", "--json", cwd=copy).json
     assert (proof["problems"], proof["rewards"]) == ([], 6)

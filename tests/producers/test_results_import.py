@@ -193,7 +193,7 @@ def test_a_reward_that_rests_on_imported_facts_is_proven(session: Path, ledger: 
     wanted = "SELECT reward_id FROM reward WHERE program_id LIKE 'two-sum%/tiny-0.%'"
     ((reward,),) = sql(ledger, wanted)
     shown = well("trace", reward, "--bundle", tmp_path / "reward.zip", "--ledger", ledger)
-    assert "computed again: the same reward" in shown.out
+    assert "recomputed: reward matches" in shown.out
     assert "user unknown ns" in shown.out
     assert bundle_verifier.main([str(tmp_path / "reward.zip")]) == 0
 

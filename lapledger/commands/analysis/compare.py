@@ -6,6 +6,7 @@ from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.render.output import print_json
+from lapledger.render.terminal import TERMINAL
 from lapledger.replay.engines import Engine
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.tiers import HOW, tiers
@@ -75,9 +76,12 @@ def command(
     _, criterion = criterion_flags.read()
     asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
     with asking(read_settings(ledger=ledger).location, at) as questions:
-        arms = find_arms(questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine)
+        arms = find_arms(
+            questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine, reporter=TERMINAL
+        )
         of_problem, followed = tiers(questions, arms.a.judged.measurements, told_by)
-        found = compare(arms, asked, of_problem, same_code(questions, arms, replicate_campaign))
+        same = same_code(questions, arms, replicate_campaign)
+        found = compare(arms, asked, of_problem, same, reporter=TERMINAL)
         if as_json:
             print_json(plain(arms, asked, found, followed))
         else:

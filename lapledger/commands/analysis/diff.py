@@ -13,6 +13,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.diff_lines import change_json, show_change
 from lapledger.render.output import plain, print_json, print_table, progress, say, tell
+from lapledger.render.terminal import TERMINAL
 from lapledger.replay.engines import Engine
 from lapledger.replay.explanations.flips import Change, tally, turned
 from lapledger.replay.loading import JudgedCampaign, load
@@ -101,7 +102,9 @@ def _names(names: tuple[str | None, str | None], criteria: tuple[str | None, str
 
 def _judge(questions: Questions, criterion: str, campaign: str | None, *, source: str | None, engine: Engine) -> _Arm:
     snapshot, (name, read) = load(questions, campaign), read_criterion(criterion, {})
-    return _Arm(judge_with_progress(questions, snapshot, read, name=name, source=source, engine=engine))
+    return _Arm(
+        judge_with_progress(questions, snapshot, read, name=name, source=source, engine=engine, reporter=TERMINAL)
+    )
 
 
 def _stored(

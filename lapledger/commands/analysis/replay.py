@@ -9,19 +9,23 @@ import click
 
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options, read_criterion, refuse_source
 from lapledger.cli.engine_options import engine_options
+from lapledger.cli.naming_options import naming_options, store_if_wanted
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
+from lapledger.render.named_replay_table import show_preview, show_replays
 from lapledger.render.output import print_json, say
 from lapledger.render.replay_table import as_json as table_json
 from lapledger.render.replay_table import show, show_flips
+from lapledger.render.terminal import TERMINAL
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.explanations.flips import Change, turned
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import CLOCKS
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.judge import judge_with_progress
-from lapledger.workflows.analysis.named_replays import Naming, list_replays, naming_options, preview, settle
+from lapledger.workflows.analysis.named_replays import Naming, preview, stored_replays
+from lapledger.workflows.analysis.named_replays import as_json as replay_json
 from lapledger.workflows.analysis.replay_campaign import at_taus, tau_picture
 from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.session import asking
@@ -81,7 +85,12 @@ def command(
         raise UserError(f"--list shows what is stored and evaluates nothing; omit {', '.join(given)}")
     naming = Naming.of(rest.pop("name"), rest.pop("reason"), rest.pop("store"), against=against, taus=len(taus))
     if rest.pop("listing"):
-        list_replays(place, at, as_json=as_json)
+        with asking(place, at) as questions:
+            stored = stored_replays(questions)
+        if as_json:
+            print_json({"cut": stored.cut, "replays": stored.rows})
+        else:
+            show_replays(stored)
         return
     name_flips, plot = rest.pop("name_flips"), rest.pop("plot")
     k, source, engine = rest.pop("k"), rest.pop("source"), rest.pop("engine")
@@ -93,20 +102,25 @@ def command(
     with asking(place, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
         judged = [
-            judge_with_progress(questions, snapshot, criterion, name=name, source=source, k=k, engine=engine)
+            judge_with_progress(
+                questions, snapshot, criterion, name=name, source=source, k=k, engine=engine, reporter=TERMINAL
+            )
             for name, criterion in criteria
         ]
         if plot:
             draw(judged[0], Path(plot))
         flipped = _flips(judged)
-        named = naming and preview(questions, judged[0], naming)
+        named = preview(questions, judged[0], naming) if naming else None
     if not as_json:
         show(judged)
         for flips in flipped:
             show_flips(*flips, name_flips=name_flips)
-    replay = named and settle(place, named, quiet=as_json, name_flips=name_flips)
+        if named:
+            show_preview(named, name_flips=name_flips)
+    stored_now = named is not None and store_if_wanted(place, named, quiet=as_json)
     if as_json:
-        print_json({**table_json(judged, flipped), **({"replay": replay} if replay else {})})
+        replay = {"replay": replay_json(named, stored=stored_now)} if named else {}
+        print_json({**table_json(judged, flipped), **replay})
 
 
 def _check(criteria: Sequence[tuple[str, Criterion]], *, source: str | None, alone: bool) -> None:

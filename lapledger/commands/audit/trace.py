@@ -2,16 +2,15 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from rich.text import Text
-from rich.tree import Tree
 
 from lapledger.cli.options import at_option, json_option, ledger_option
-from lapledger.consumers.derive.reward_audit import TestTrace, Trace, trace
+from lapledger.consumers.derive.reward_audit import Trace, trace
 from lapledger.ledger.atomic_write import write_atomically
 from lapledger.render.output import print_json, say, stdout
+from lapledger.render.trace_tree import trace_tree
 from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
 
@@ -50,7 +49,7 @@ def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | N
     if as_json:
         print_json({"cut": found.reward["cut"], **asdict(found)})
     else:
-        stdout(width=150).print(_tree(found))
+        stdout(width=150).print(trace_tree(found))
     if found.differences:
         raise click.exceptions.Exit(1)
 
@@ -64,85 +63,3 @@ def _write_bundle(questions: "Questions", found: Trace, path: Path) -> None:
     write_atomically(path, data)
     frames = sum(map(len, rests.places.values()))
     say(f"{path}: {frames} frames, {len(rests.blobs)} blobs, {len(data)} bytes; check it with `python verify.py`")
-
-
-def _tree(found: Trace) -> Tree:
-    reward = found.reward
-    root = Tree(Text(f"reward {reward['value']:+g}  {reward['reward_id']}", style="bold"))
-    program = root.add(Text(f"program {reward['program_id']} (labelled {found.program['label'] or 'nothing'})"))
-    if found.executed != reward["program_id"]:
-        program.add(Text(f"not run itself: {found.executed} has the same source, and its executions count for both"))
-    root.add(
-        Text(f"criterion {found.criterion['name']} {reward['criterion_hash'][:12]}  {found.criterion['canonical']}")
-    )
-    root.add(Text(_calibration(found.calibration)))
-    gates = root.add(Text("gates"))
-    gates.add(Text(f"c = {_gate(reward['c'])}  {'correct' if reward['c'] else found.reason}"))
-    gates.add(Text(f"g = {_gate(reward['g'])}  {_quality(reward)}"))
-    tests = root.add(Text(f"tests, against a pool of {reward['pool_size']} references"))
-    for test in found.tests:
-        _test(tests, test)
-    root.add(Text(f"evidence {reward['evidence_digest']}  kernel {reward['kernel']}"))
-    root.add(Text(f"cut of the reward {reward['cut']}"))
-    root.add(_agreement(found))
-    return root
-
-
-def _calibration(row: Any) -> str:
-    if row is None:
-        return "calibration none: all timings are of this campaign"
-    from lapledger.replay.calibration import formula
-
-    words = formula(row["a"], row["b_ns"], row["power"])
-    return f"calibration {row['calibration_id'][:12]}: {words}, from campaign {row['source_campaign']}"
-
-
-def _gate(value: bool | None) -> str:
-    return "undecided" if value is None else str(int(value))
-
-
-def _quality(reward: Any) -> str:
-    if not reward["q_denominator"]:
-        return "no rank"
-    q = reward["q_numerator"] / reward["q_denominator"]
-    return f"q = {reward['q_numerator']}/{reward['q_denominator']} = {q:.4f}"
-
-
-def _test(tree: Tree, test: TestTrace) -> None:
-    name = test.test_id.split("/", 1)[1]
-    rank = "not ranked" if test.percentile is None else f"percentile {test.percentile:.1f}{_among(test)}"
-    words = (name, test.outcome, f"{test.duration_ns / 1e6:.2f} ms", rank, _detail(test))
-    branch = tree.add(Text("  ".join(words).rstrip()))
-    for timing in test.timings:
-        kind = "warm-up" if timing["warmup"] else "timing"
-        told = {name: "unknown" if value in (None, "") else value for name, value in timing.items()}
-        memory = timing["peak_memory_bytes"]
-        told["memory"] = "unknown memory" if memory is None else f"{memory >> 20} MiB"
-        line = (
-            "{repetition}: wall {wall_ns} ns, user {user_ns} ns, system {system_ns} ns, {memory}, "
-            "slot {slot}, {neighbours} concurrent runs, position {position} in shuffled order, {isolation}"
-        )
-        branch.add(Text(f"{kind} {line.format_map(told)}"))
-
-
-def _among(test: TestTrace) -> str:
-    """What the percentile stands on: the references' range, or why the run ranks last."""
-    if test.outcome != "accepted":
-        return ", as it failed"
-    if not test.references_ns:
-        return ""
-    low, high = test.references_ns[0] / 1e6, test.references_ns[-1] / 1e6
-    faster = sum(ns < test.duration_ns for ns in test.references_ns)
-    return f", {faster} of {len(test.references_ns)} references faster ({low:.1f} .. {high:.1f} ms)"
-
-
-def _detail(test: TestTrace) -> str:
-    return "" if test.outcome == "accepted" else "".join(c if c.isprintable() else " " for c in test.detail)
-
-
-def _agreement(found: Trace) -> Text:
-    if found.note:
-        return Text(found.note, style="yellow")
-    if not found.differences:
-        return Text("computed again: the same reward, from the same timings", style="green")
-    return Text("computed again: DIFFERS: " + "; ".join(found.differences), style="red")

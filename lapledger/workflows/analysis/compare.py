@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lapledger.cli.study_options import of_models
-from lapledger.render.output import progress
 from lapledger.replay.estimates import (
     READINGS,
     BestOf,
@@ -37,9 +35,11 @@ from lapledger.replay.estimates import (
     speeds,
     win_rate,
 )
+from lapledger.replay.measurements import of_models
 from lapledger.replay.studies.curves import ALL
 from lapledger.replay.studies.warnings import Places, cautions
 from lapledger.workflows.analysis.comparison_arms import Arm, Arms
+from lapledger.workflows.reporter import LOGGING, Reporter
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -102,16 +102,18 @@ class Comparison:
     warnings: tuple[str, ...]
 
 
-def compare(arms: Arms, asked: Asked, tiers: Mapping[str, str], same: Sequence[SameCode]) -> Comparison:
+def compare(
+    arms: Arms, asked: Asked, tiers: Mapping[str, str], same: Sequence[SameCode], *, reporter: Reporter = LOGGING
+) -> Comparison:
     """Every estimate of two arms; `tiers` gives each problem's, and `same` are the A/A figures to hold it against."""
     passes: list[PassRow] = []
     differences: list[DifferenceRow] = []
-    with progress("estimating", len(asked.taus)) as bar:
+    with reporter.progress("estimating", len(asked.taus)) as bar:
         for tau in asked.taus:
             counts = [_counts(arm, tau) for arm in (arms.a, arms.b)]
             passes += [_pass(arm, tau, own, asked) for arm, own in zip((arms.a, arms.b), counts, strict=True)]
             differences += _differences(counts, tau, tiers, asked)
-            bar.advance(bar.task_ids[0])
+            bar.advance()
     runs = dict.fromkeys((run, arm) for arm in (arms.a, arms.b) for run in arm.runs)
     return Comparison(
         passes=tuple(passes),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import progress
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.loading import (
@@ -20,6 +19,7 @@ from lapledger.replay.loading import (
     load,
 )
 from lapledger.replay.studies.models import find_runs
+from lapledger.workflows.reporter import LOGGING, Reporter
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -65,6 +65,7 @@ def find_arms(
     *,
     source: str | None = None,
     engine: Engine = AUTO,
+    reporter: Reporter = LOGGING,
 ) -> Arms:
     """Both arms judged: of one campaign by one pool, of two campaigns each in its own, where a calibration allows it.
 
@@ -73,14 +74,16 @@ def find_arms(
     first = load(questions, campaigns[0])
     if campaigns[1] in (None, first.name):
         calibration = find_calibration(questions, first.name, criterion, source=source)
-        judged = _judge(first, criterion, calibration, engine)
+        judged = _judge(first, criterion, calibration, engine, reporter)
         a, b = (Arm(pattern, runs_of(questions, judged.models, pattern), judged) for pattern in patterns)
         return Arms(a, b, calibration, _through(calibration, "stored references joined the pool"))
     second = load(questions, campaigns[1])
     target, calibration = _calibration_between(questions, (first.name, second.name), criterion)
     plain = replace(criterion, calibration="none")
     both = [
-        _judge(one, criterion, calibration, engine) if one.name == target else _judge(one, plain, None, engine)
+        _judge(one, criterion, calibration, engine, reporter)
+        if one.name == target
+        else _judge(one, plain, None, engine, reporter)
         for one in (first, second)
     ]
     a, b = (
@@ -117,14 +120,16 @@ def _through(calibration: Calibration | None, what: str) -> str:
     return f"{what} through calibration {calibration.calibration_id[:12]} ({fit.kind}) from {calibration.stored.name}"
 
 
-def _judge(snapshot: Snapshot, criterion: Criterion, calibration: Calibration | None, engine: Engine) -> JudgedCampaign:
-    with progress(f"judging {snapshot.name}", len(snapshot.problems)) as bar:
+def _judge(
+    snapshot: Snapshot, criterion: Criterion, calibration: Calibration | None, engine: Engine, reporter: Reporter
+) -> JudgedCampaign:
+    with reporter.progress(f"judging {snapshot.name}", len(snapshot.problems)) as bar:
         return judge_snapshot(
             snapshot,
             criterion,
             calibration,
             engine=engine,
-            on_progress=lambda count: bar.advance(bar.task_ids[0], count),
+            on_progress=bar.advance,
             keep=True,
         )
 

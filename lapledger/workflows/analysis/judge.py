@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapledger.ledger.questions.queries import Questions
-from lapledger.render.output import progress
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.judging.gates import Status, Verdicts, share_within
 from lapledger.replay.judging.reasons import kind_of
 from lapledger.replay.loading import JudgedCampaign, Snapshot, judge_campaign
 from lapledger.replay.measurements import Bools, Outcome, ProblemMeasurements
+from lapledger.workflows.reporter import LOGGING, Reporter
 
 BAR_FROM = 50
 """Problems from which on judging may take so long that a bar is shown."""
@@ -31,6 +31,7 @@ def judge_with_progress(
     source: str | None = None,
     k: int = 1,
     engine: Engine = AUTO,
+    reporter: Reporter = LOGGING,
 ) -> JudgedCampaign:
     """`judge_campaign` with a bar where there are many problems.
 
@@ -39,7 +40,7 @@ def judge_with_progress(
     source = source if criterion.calibration != "none" else None
     if len(snapshot.problems) < BAR_FROM:
         return judge_campaign(questions, snapshot, criterion, name=name, source=source, k=k, engine=engine)
-    with progress("judging", len(snapshot.problems)) as bar:
+    with reporter.progress("judging", len(snapshot.problems)) as bar:
         return judge_campaign(
             questions,
             snapshot,
@@ -48,7 +49,7 @@ def judge_with_progress(
             source=source,
             k=k,
             engine=engine,
-            on_progress=lambda count: bar.advance(bar.task_ids[0], count),
+            on_progress=bar.advance,
         )
 
 

@@ -1,49 +1,25 @@
-"""Named replays of `lap replay`: what would be stored is shown first, then it is stored or dropped."""
+"""Named replays of `lap replay`: a preview of what would be stored, and its storage."""
 
-import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
-from lapledger.ledger.store.location import Location
-from lapledger.render.output import print_json, print_table, say
-from lapledger.render.terminal import TERMINAL
 from lapledger.replay.loading import JudgedCampaign
-from lapledger.workflows.session import asking, release, writing
+from lapledger.workflows.session import Writing, release
 
 if TYPE_CHECKING:
     from lapledger.consumers.derive.named_replay_writer import Draft, Flipped
 
-F = TypeVar("F", bound=Callable[..., Any])
 LONGEST = 300
 """Characters of a name or a reason: as many as an imported file may give a name."""
 
 
-def naming_options(function: F) -> F:
-    """Adds --name, --reason, --store and --preview, and --list."""
-    options = (
-        click.option("--name", default=None, metavar="NAME", help="Name the answer, to store it as an event."),
-        click.option("--reason", default=None, metavar="WORDS", help="Why it is asked; needed with --name."),
-        click.option(
-            "--store/--preview",
-            default=None,
-            help="Store it at once, or only show what would be stored.  [default: asks]",
-        ),
-        click.option("--list", "listing", is_flag=True, help="List the named replays instead."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What a user said of a named replay; `store` is None where they are to be asked."""
+    """How a user names a replay; `store` is None where it is still to be decided."""
 
     name: str
     reason: str
@@ -62,10 +38,10 @@ class Naming:
         if not name.strip() or not name.isprintable():
             raise UserError("--name: a replay's name is one line of text; write for instance --name strict")
         if reason is None or not reason.strip() or not reason.isprintable():
-            raise UserError("a named replay says why it was asked in one line; add --reason WORDS")
-        for flag, words in (("--name", name), ("--reason", reason)):
-            if len(words) > LONGEST:
-                raise UserError(f"{flag}: {len(words)} characters, above the limit of {LONGEST}; say it in fewer words")
+            raise UserError("a named replay needs its reason, one line of text; add --reason WORDS")
+        for flag, text in (("--name", name), ("--reason", reason)):
+            if len(text) > LONGEST:
+                raise UserError(f"{flag}: {len(text)} characters, above the limit of {LONGEST}; shorten it")
         if taus > 1:
             raise UserError("a named replay asks one question; give one --tau, and another name to the next")
         return cls(name, reason, store, against)
@@ -117,98 +93,46 @@ def _earlier(questions: Questions, campaign: str, naming: Naming) -> dict[str, A
     return row
 
 
-def settle(place: Location, preview: Preview, *, quiet: bool, name_flips: bool) -> dict[str, Any]:
-    """Shows what would be stored, and stores it where the user says so: the replay as JSON, `stored` in it."""
-    if not quiet:
-        _show(preview, name_flips=name_flips)
-    stored = preview.naming.store
-    if stored is None:
-        stored = not quiet and sys.stdin.isatty() and click.confirm("Store it?", default=False, err=True)
-    if stored:
-        _store(place, preview)
-        say(f"replay {preview.naming.name!r} is stored as {preview.draft.event.replay_id[:12]}")
-    else:
-        say("preview: nothing was stored; the same command with --store stores it")
-    return _as_json(preview, stored=stored)
-
-
-def _store(place: Location, preview: Preview) -> None:
+def store_preview(writer: Writing, preview: Preview) -> None:
+    """Stores the replay that was previewed."""
     from lapledger.consumers.derive.named_replay_writer import store
 
-    with writing(place, "lap replay", TERMINAL) as open_:
-        judged = preview.judged
-        store(open_.ledger, open_.producer, preview.draft, criterion=judged.criterion, name=judged.name)
+    judged = preview.judged
+    store(writer.ledger, writer.producer, preview.draft, criterion=judged.criterion, name=judged.name)
 
 
-def _show(preview: Preview, *, name_flips: bool) -> None:
-    event, made = preview.draft.event, preview.draft
-    rows = [
-        ("id", event.replay_id[:16]),
-        ("name", event.name),
-        ("reason", event.reason),
-        ("campaign", event.campaign_id),
-        ("criterion", f"{event.criterion_hash[:12]}  {preview.judged.criterion.canonical().decode()}"),
-        ("calibration", event.calibration_id[:12] if event.calibration_id else "none"),
-        ("versions", f"kernel {event.kernel}, lapledger {event.release}"),
-    ]
-    print_table(("named replay", ""), rows, cut=event.cut)
-    if made.flips is None or made.against is None:
-        click.echo("flips: no earlier replay of this campaign to compare with")
-        return
-    click.echo(f"{made.against['name']} -> {event.name}: {len(made.flips)} verdicts flipped")
-    if made.flips:
-        print_table(("model", "flip", "programs"), _tally(preview, made.flips))
-    if name_flips and made.flips:
-        flips = [(one.program, one.before, one.after, one.reason) for one in made.flips]
-        print_table(("program", "before", "after", "because"), flips)
-
-
-def _tally(preview: Preview, flips: Sequence["Flipped"]) -> list[tuple[str, str, int]]:
+def tally(preview: Preview, flips: Sequence["Flipped"]) -> list[tuple[str, str, int]]:
     """(model, from what to what, programs)."""
     models = {p: model for m in preview.judged.measurements for p, model in zip(m.programs, m.models, strict=True)}
     counts = Counter((models[one.program], f"{one.before} -> {one.after}") for one in flips)
     return [(*key, count) for key, count in sorted(counts.items())]
 
 
-def _as_json(preview: Preview, *, stored: bool) -> dict[str, Any]:
+def as_json(preview: Preview, *, stored: bool) -> dict[str, Any]:
     event = asdict(preview.draft.event)
     del event["result"]
     flips = preview.draft.flips
-    tally = [{"model": model, "kind": kind, "count": count} for model, kind, count in _tally(preview, flips or [])]
+    counts = [{"model": model, "kind": kind, "count": count} for model, kind, count in tally(preview, flips or [])]
     return {
         "stored": stored,
         **event,
-        "tally": tally,
+        "tally": counts,
         "flips": None if flips is None else [asdict(one) for one in flips],
     }
 
 
-def list_replays(place: Location, at: str | None, *, as_json: bool) -> None:
-    """Prints the named replays at a cut, in the order in which they were stored."""
+@dataclass(frozen=True, slots=True)
+class StoredReplays:
+    """The named replays at a cut, in the order in which they were stored, and the names of stored criteria by hash."""
+
+    cut: str
+    rows: Sequence[dict[str, Any]]
+    criteria: dict[str, str]
+
+
+def stored_replays(questions: Questions) -> StoredReplays:
+    """The named replays at the questions' cut."""
     from lapledger.consumers.derive.named_replay_reader import named
 
-    with asking(place, at) as questions:
-        rows = named(questions)
-        names = {row["criterion_hash"]: row["name"] for row in questions.rows("SELECT * FROM criterion")}
-        cut = str(questions.cut)
-    if as_json:
-        print_json({"cut": cut, "replays": rows})
-        return
-    by_id = {row["replay_id"]: row["name"] for row in rows}
-    columns = ("id", "name", "campaign", "criterion", "kernel", "flipped", "against", "reason")
-    told = [
-        (
-            row["replay_id"][:12],
-            row["name"],
-            row["campaign_id"],
-            names.get(row["criterion_hash"], row["criterion_hash"][:12]),
-            row["kernel"],
-            "-" if row["flipped"] is None else row["flipped"],
-            by_id.get(row["against"] or "", "-"),
-            row["reason"],
-        )
-        for row in rows
-    ]
-    print_table(columns, told, cut=cut)
-    if not rows:
-        say('no replay is stored yet; store one with `lap replay --name NAME --reason "WORDS" --store`')
+    criteria = {row["criterion_hash"]: row["name"] for row in questions.rows("SELECT * FROM criterion")}
+    return StoredReplays(str(questions.cut), named(questions), criteria)
