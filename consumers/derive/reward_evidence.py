@@ -9,7 +9,7 @@ from typing import Any
 
 from lapledger.consumers.derive.reward_audit import Trace
 from lapledger.ledger.codec.canonical import sha256_fields
-from lapledger.ledger.proof.bundles.bundle import Evidence, Rests
+from lapledger.ledger.proof.bundles.reward_bundle import Evidence, RewardDependencies
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
@@ -48,7 +48,7 @@ _TEXTS = ("input_blob", "answer_blob")
 """What a test names that lies in the blob store, where it is known."""
 
 
-def rests_on(ledger: Ledger, questions: Questions, found: Trace) -> Rests:
+def rests_on(ledger: Ledger, questions: Questions, found: Trace) -> RewardDependencies:
     """All that a traced reward rests on."""
     reward = found.reward
     then = Questions(ledger, Cut.parse(reward["cut"]))
@@ -67,9 +67,9 @@ def rests_on(ledger: Ledger, questions: Questions, found: Trace) -> Rests:
         named = {"campaign": reward["campaign_id"]} if "$campaign" in condition else {}
         for row in questions.rows(query, ids=ids, **named):
             places.setdefault((row["_stream"], row["_partition"]), set()).add(row["_admission"])
-    return Rests(
+    return RewardDependencies(
         reward=reward["reward_id"],
-        places=places,
+        frames=places,
         blobs={test[name] for test in tests for name in _TEXTS if test[name]} | {row[1] for row in programs if row[1]},
         evidence=evidence if _digest(evidence) == reward["evidence_digest"] else None,
         trace=asdict(found),

@@ -12,6 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+ALONE = """
+import sys
+sys.path.append(sys.argv.pop(1))
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("lapledger", "scipy", "duckdb",
+                                  "sqlalchemy", "rfc8785", "click", "pandas", "numba"):
+            raise ImportError(f"{name} is not here")
+sys.meta_path.insert(0, Blocked())
+sys.argv = sys.argv[1:]
+import runpy
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a bundle in an interpreter that has only the standard library, numpy and pyarrow."""
 Files = dict[str, bytes]
 Alter = Callable[[Files], object]
 

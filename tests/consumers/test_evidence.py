@@ -1,6 +1,5 @@
 """What a reward rests on: complete enough to be proven elsewhere, under a calibration too, from segments and tail."""
 
-import json
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -15,8 +14,9 @@ from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.proof import current_head
-from lapledger.ledger.proof.bundles import bundle_verifier
-from lapledger.ledger.proof.bundles.bundle import Rests, bundle
+from lapledger.ledger.proof.bundles.reward_bundle import RewardDependencies, write_reward_bundle
+from lapledger.ledger.proof.bundles.verifier import reward as reward_verifier
+from lapledger.ledger.proof.bundles.verifier.bundle_file import BundleFile
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.producer import Producer
@@ -41,7 +41,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return made
 
 
-def rests(ledger: Ledger) -> Rests:
+def rests(ledger: Ledger) -> RewardDependencies:
     """What the reward of `alpha/r0` rests on."""
     with closing(Questions(ledger)) as questions:
         found = questions.rows("SELECT reward_id FROM reward WHERE starts_with(program_id, 'alpha/r0')")
@@ -56,39 +56,33 @@ def test_a_mapped_reward_rests_on_both_campaigns(ledger: Ledger, tmp_path: Path)
     assert names == ["r0", "r1", "r2", "r3", "r0"]
     assert all(len(program) == 2 + 4 for program in found.evidence.programs)
     path = tmp_path / "reward.zip"
-    path.write_bytes(bundle(ledger, found))
-    with zipfile.ZipFile(path) as archive:
-        frames = [
-            json.loads(archive.read(n)) for n in archive.namelist() if n.startswith("frames/") and n.endswith("json")
-        ]
-    kinds = {headers["ce_type"] for headers in frames}
-    assert {"calibration.fitted", "campaign.opened", "reward.assigned", "timing.measured"} <= kinds
-    assert sum(headers["ce_type"] == "campaign.opened" for headers in frames) == 2
-    assert bundle_verifier.main([str(path)]) == 0
-    assert bundle_verifier.main([str(path), str(current_head(ledger))]) == 0
+    write_reward_bundle(path, ledger, found)
+    kinds = BundleFile(str(path)).frames["type"].to_pylist()
+    assert {"calibration.fitted", "campaign.opened", "reward.assigned", "timing.measured"} <= set(kinds)
+    assert kinds.count("campaign.opened") == 2
+    assert reward_verifier.main([], str(path)) == 0
+    assert reward_verifier.main(["--head", str(current_head(ledger))], str(path)) == 0
 
 
 def test_a_bundle_is_the_same_from_segments(ledger: Ledger) -> None:
     """Sealing moves frames and changes none: every part but the list of manifests has the same bytes."""
-    before = bundle(ledger, rests(ledger))
+    write_reward_bundle(ledger.root / "before.zip", ledger, rests(ledger))
     seal(ledger)
-    after = bundle(ledger, rests(ledger))
-    (ledger.root / "before.zip").write_bytes(before)
-    (ledger.root / "after.zip").write_bytes(after)
+    write_reward_bundle(ledger.root / "after.zip", ledger, rests(ledger))
     with zipfile.ZipFile(ledger.root / "before.zip") as old, zipfile.ZipFile(ledger.root / "after.zip") as new:
         assert old.namelist() == new.namelist()
         assert [name for name in old.namelist() if old.read(name) != new.read(name)] == ["bundle.json"]
 
 
-def test_a_bundle_of_altered_frames_is_refused(ledger: Ledger) -> None:
+def test_a_bundle_of_altered_frames_is_refused(ledger: Ledger, tmp_path: Path) -> None:
     """What cannot be proven is not handed out: a missing blob, a missing segment."""
     found = rests(ledger)
     (path,) = (ledger.root / "segments").glob("timing.measured.v1/*.parquet")
     path.rename(path.with_suffix(".gone"))
     with pytest.raises(Fault, match=r"segment \S+ is missing"):
-        bundle(ledger, found)
+        write_reward_bundle(tmp_path / "refused.zip", ledger, found)
     path.with_suffix(".gone").rename(path)
     blob = next(iter(found.blobs))
     Path(ledger.blobs.where(blob)).unlink()
     with pytest.raises(Fault, match=rf"blob \S+{blob} is missing"):
-        bundle(ledger, found)
+        write_reward_bundle(tmp_path / "refused.zip", ledger, found)

@@ -16,6 +16,7 @@ import pytest
 
 from lapledger.ledger.events import CalibrationFitted
 from lapledger.replay.loading import KERNEL
+from tests.consumers.bundle_edits import ALONE
 from tests.support.lap import lap, sql, well
 from tests.support.packages import PROGRAMS, make_package
 from tests.support.screen_ledgers import MODELS, REFERENCES, append, make_campaign
@@ -51,19 +52,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-ALONE = """
-import sys
-sys.path.append(sys.argv.pop(1))
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("lapledger", "ledger", "replay", "consumers", "producers", "tui", "scipy", "duckdb",
-                                  "sqlalchemy", "rfc8785", "click", "pandas", "numba"):
-            raise ImportError(f"{name} is not here")
-sys.meta_path.insert(0, Blocked())
-sys.argv = sys.argv[1:]
-import runpy
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
 
 
 @pytest.fixture
@@ -159,10 +147,10 @@ TIMINGS, ENDS = "events/timing.measured.v1.parquet", "events/execution.finished.
     ("name", "column", "value", "word"),
     [
         (TIMINGS, "wall_ns", 1, "its rows do not give its digest"),
-        (TIMINGS, "wall_ns", 1, "its timings are not those that its end names"),
+        (TIMINGS, "wall_ns", 1, "its timings do not match the digest in its end"),
         (ENDS, "outcome", "wrong_answer", "its rows do not give its digest"),
         ("verdicts.parquet", "verdict", "undecided", "its verdict is"),
-        ("frames.parquet", "admission", 1, "it is not in the chain at its place"),
+        ("frames.parquet", "admission", 1, "the chain has another digest at its position"),
     ],
 )
 def test_a_changed_number_is_found(
@@ -186,7 +174,7 @@ def test_a_changed_table_criterion_chain_and_head_are_found(home: Path, tmp_path
     tables[0]["canonical"] = tables[0]["canonical"].replace("30", "31")
     changes.append(({"tables.json": json.dumps(tables).encode()}, "its criterion does not give its hash"))
     chain = next(name for name, data in files.items() if name.startswith("chains/facts") and data)
-    changes.append(({chain: b"0" * 64 + files[chain][64:]}, "it is not in the chain at its place"))
+    changes.append(({chain: b"0" * 64 + files[chain][64:]}, "the chain has another digest at its position"))
     about = json.loads(files["bundle.json"])
     about["head"] = "0" * 64 + about["head"][64:]
     changes.append(({"bundle.json": json.dumps(about).encode()}, "does not follow from the chains"))
@@ -194,7 +182,7 @@ def test_a_changed_table_criterion_chain_and_head_are_found(home: Path, tmp_path
     choice = Random("bundle")  # noqa: S311  (nothing secret)
     code = choice.choice([name for name in files if name.startswith("lapbundle/")])
     about["parts"][code] = "0" * 64
-    changes.append(({"bundle.json": json.dumps(about).encode()}, f"{code}: its bytes are not those"))
+    changes.append(({"bundle.json": json.dumps(about).encode()}, f"{code}: its bytes do not match"))
     for changed, word in changes:
         done = alone(rewritten(bundle, tmp_path / "changed.zip", changed))
         assert (done.returncode, done.stderr) == (1, "")
@@ -216,7 +204,7 @@ def test_what_it_cannot_answer_it_says(home: Path, alone: Run) -> None:
     """A field of another release, sources, a map that is not there: one line, exit code 2."""
     for criterion, word in (
         ('{"colour":"red"}', "the field 'colour' is not known here"),
-        ('{"interface":"required"}', "asks for sources"),
+        ('{"interface":"required"}', "needs sources"),
         ('{"calibration":"affine"}', "no calibration"),
         ("{", "cannot be answered"),
     ):

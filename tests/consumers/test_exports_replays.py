@@ -92,7 +92,7 @@ def test_interfaces_are_looked_at_without_a_ledger(looked: Path) -> None:
 def test_named_replays_come_out_again(looked: Path) -> None:
     """Each with its k, and the one program that the interface turned: `stripped`, from a pass to a fail."""
     code, found = checked(looked / "b.zip")
-    names = [line.rsplit(" (", 1)[0] for line in found["said"]]
+    names = [line.rsplit(" (", 1)[0] for line in found["lines"]]
     assert code == 0
     assert {"replayed: replay plain, k = 2", "replayed: replay kept, k = 1"} <= set(names)
     assert sql(looked / ".lap", "SELECT name, flipped FROM replay_completed ORDER BY _admission") == [
@@ -112,7 +112,7 @@ def test_less_than_all_has_a_word_and_a_code_of_its_own(looked: Path, tmp_path: 
     done = lap("export", "check", bundle)
     assert done.code == 3
     assert done.out.splitlines()[-1] == f"proven; 2 of {found['tables']} tables not replayed"
-    assert "asks for sources, which this bundle does not hold" in done.out
+    assert "needs sources, which this bundle does not hold" in done.out
     code, found = checked(bundle, "--no-proof")
     assert (code, found["proven"]) == (3, False)
 
@@ -130,7 +130,7 @@ def test_a_field_that_is_not_known_is_not_replayed(looked: Path, tmp_path: Path)
     words = {"tables.json": json.dumps([*tables, later]).encode()}
     code, found = checked(changed(looked / "b.zip", tmp_path / "later.zip", words))
     assert (code, found["wrong"], found["unreplayed"]) == (3, [], 1)
-    assert any(line.startswith(f"not replayed: {canonical}: the field 'colour'") for line in found["said"])
+    assert any(line.startswith(f"not replayed: {canonical}: the field 'colour'") for line in found["lines"])
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +178,10 @@ def test_a_changed_replay_is_found(grown: Path, tmp_path: Path) -> None:
         ({name: with_value(rows, "result", 0, json.dumps(result))}, "replay early, k = 2: passed of model is 1"),
         (
             {name: with_value(rows, "flipped", 1, 7)},
-            "replay late, k = 2: it flipped 1 verdicts, says that it flipped 7",
+            "replay late, k = 2: verdicts flipped: 1; its event says 7",
         ),
-        ({name: with_value(rows, "cut", 0, rows["cut"][1].as_py())}, f"{halfway}: stored as undecided, the facts"),
-        ({blob: files[blob].replace(b"1", b"0", 1)}, "its bytes are not those that its name says"),
+        ({name: with_value(rows, "cut", 0, rows["cut"][1].as_py())}, f"{halfway}: stored as undecided; the facts"),
+        ({blob: files[blob].replace(b"1", b"0", 1)}, "its bytes do not match its name"),
         ({blob: None}, "a named replay names it, and it is not in the bundle"),
     ]
     for changes, word in cases:
@@ -202,7 +202,7 @@ def with_value(rows: pa.Table, column: str, row: int, value: object) -> bytes:
 
 def test_rows_come_in_groups(grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few rows are held at once, the bundle says the same."""
-    monkeypatch.setattr("lapledger.consumers.exports.bundle_facts.ROWS", 5)
+    monkeypatch.setattr("lapledger.ledger.proof.bundles.frame_tables.ROWS", 5)
     well("export", "bundle", tmp_path / "small.zip", "--criterion", "top-50", cwd=grown)
     name = "events/timing.measured.v1.parquet"
     few, many = (parts(path)[name] for path in (tmp_path / "small.zip", grown / "grown.zip"))

@@ -10,12 +10,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from lapledger.consumers.derive.reward_evidence import _EVENTS
 from lapledger.consumers.derive.rewarder import declaration
 from lapledger.consumers.exports import replayer
-from lapledger.consumers.exports.bundle_facts import _WANTED
+from lapledger.consumers.exports.bundle_contents import _WANTED
 from lapledger.consumers.exports.replayer import cli, known
 from lapledger.ledger.events import EVENTS
-from lapledger.ledger.proof.bundles.bundle_verifier import sha
+from lapledger.ledger.proof.bundles import verifier
+from lapledger.ledger.proof.bundles.verifier.canonical import sha
+from lapledger.ledger.proof.bundles.verifier.known import COLUMNS, MODULES
 from lapledger.replay.criteria import Criterion, describe
 from lapledger.replay.loading import KERNEL
 from tests.consumers.bundle_edits import (
@@ -84,10 +87,10 @@ CASES: Mapping[str, tuple[Alter, str]] = {
     "a left-out one dropped": (without_table("mapped"), "no table of the declared criterion mapped"),
     "name": (table("top-50", name="evil"), "its name is not that of its criterion, top-50"),
     "an undeclared name": (table(UNASKED, name="evil"), "tables.json: evil: its name is not that of its criterion"),
-    "missing": (table("top-50", missing=3), "missing, name, which is not what a table says"),
+    "missing": (table("top-50", missing=3), "missing, name, which are not those of a table"),
     "a count more": (
         edited("tables.json", lambda tables: tables[0]["estimates"][0].update(missing=1)),
-        "missing of human is told, and nothing gives it",
+        "missing of human is in its table, and nothing gives it",
     ),
     "a count": (
         edited("tables.json", lambda tables: tables[0]["estimates"][0].update(references_max=9)),
@@ -120,28 +123,31 @@ CASES: Mapping[str, tuple[Alter, str]] = {
     "references": (verdict("references", lambda n: n + 1), "its references is"),
     "a verdict twice": (
         rows_of("verdicts.parquet", lambda rows: pa.concat_tables([rows, rows.slice(0, 1)])),
-        "one is told twice",
+        "a program has more than one",
     ),
-    "a verdict dropped": (rows_of("verdicts.parquet", lambda rows: rows.slice(1)), "no verdict is told"),
+    "a verdict dropped": (rows_of("verdicts.parquet", lambda rows: rows.slice(1)), ": no verdict"),
     "a column of its own": (
         rows_of("verdicts.parquet", lambda rows: rows.append_column("why", rows["model"])),
         "its columns are not those of verdicts",
     ),
-    "an unknown part": (extra_part("notes.txt"), "notes.txt: no part that a bundle has"),
-    "a module of its own": (extra_part("lapbundle/evil.py"), "lapbundle/evil.py: no part that a bundle has"),
+    "an unknown part": (extra_part("notes.txt"), "notes.txt: not a part that a bundle has"),
+    "a module of its own": (extra_part("lapbundle/evil.py"), "lapbundle/evil.py: not a part that a bundle has"),
     "a text of nobody": (
         extra_part(f"blobs/{hashlib.sha256(b'{}').hexdigest()}"),
         "no event in the bundle names it",
     ),
-    "an event of its own": (extra_part("events/evil.v1.parquet"), "events/evil.v1.parquet: no part"),
+    "an event of its own": (extra_part("events/evil.v1.parquet"), "events/evil.v1.parquet: not a part"),
     "columns that swap names": (rows_of(TESTS, swapped("correctness", "original")), "its columns are not those of"),
     "clocks that swap names": (rows_of(TIMINGS, swapped("wall_ns", "user_ns")), "its columns are not those of"),
     "places of rows": (value_of(TIMINGS, "_row", lambda n: n + 7), "not in the order of their frames"),
     "a frame twice": (
         rows_of("frames.parquet", lambda rows: pa.concat_tables([rows, rows.slice(0, 1)])),
-        "two frames are named at one place",
+        "two frames have the same position",
     ),
-    "a place from behind": (value_of("frames.parquet", "admission", lambda n: -1), "not in the chain at its place"),
+    "a place from behind": (
+        value_of("frames.parquet", "admission", lambda n: -1),
+        "the chain has another digest at its position",
+    ),
 }
 
 
@@ -210,22 +216,22 @@ def test_what_was_left_out_and_can_be_answered_is_not_replayed(
     files = files_of(home / "b.zip")
     without_table("top-50", verdicts=True)(files)
     one = next(t for t in json.loads(files_of(home / "b.zip")["tables.json"]) if t["name"] == "top-50")
-    left = {name: one[name] for name in ("name", "hash", "canonical")} | {"left_out": "no words"}
+    left = {name: one[name] for name in ("name", "hash", "canonical")} | {"excluded": "no reason"}
     edited("tables.json", lambda tables: tables.append(left))(files)
     assert cli.main([], str(written(tmp_path / "b.zip", resealed(files)))) == 3
     told = capsys.readouterr().out
-    assert "not replayed: top-50: left out when the bundle was made: no words" in told
+    assert "not replayed: top-50: excluded when the bundle was written: no reason" in told
 
 
 def test_what_the_verifier_knows_is_what_the_release_has() -> None:
     """Kernel, fields and defaults, the columns of every event that a bundle takes, and the modules that travel."""
     assert known.KERNEL == KERNEL
     assert {field.name: field.default for field in describe()} == known.FIELDS
-    taken = {table.replace("_", ".", 1) for table in _WANTED}
+    taken = {table.replace("_", ".", 1) for table in (*_WANTED, *_EVENTS)}
     assert {
         f"{name}.v{version}": sha(name, *(f"{field.name} {field.type}" for field in declared.schema))
         for (name, version), declared in EVENTS.items()
         if name in taken
-    } == known.COLUMNS
-    modules = {path.stem for path in Path(replayer.__file__).parent.glob("*.py")}
-    assert {*known.MODULES} == modules | {"canonical", "interface"}
+    } == COLUMNS
+    for package, modules in ((replayer, known.MODULES), (verifier, MODULES)):
+        assert {path.stem for path in Path(package.__file__ or "").parent.glob("*.py")} == {*modules}

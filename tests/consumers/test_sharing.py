@@ -1,7 +1,5 @@
 """Rollouts of one text: it is run once, and each of them is judged, rewarded, estimated and proven as a sample."""
 
-import json
-import zipfile
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,13 +16,14 @@ from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.codec.canonical import blob_digest
 from lapledger.ledger.events import Event, GroupOpened, ProgramAdded, RolloutSampled
 from lapledger.ledger.proof import verify
-from lapledger.ledger.proof.bundles import bundle_verifier
-from lapledger.ledger.proof.bundles.bundle import bundle
+from lapledger.ledger.proof.bundles.reward_bundle import write_reward_bundle
+from lapledger.ledger.proof.bundles.verifier import reward as reward_verifier
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.producer import Producer
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.loading import judge_campaign, load
+from tests.consumers.bundle_edits import files_of, resealed, written
 from tests.consumers.histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
 from tests.consumers.ledgers import ledger_with
 
@@ -169,19 +168,11 @@ def test_before_and_after_sealing_all_of_it_is_proven(ledger: Ledger) -> None:
 
 
 def rewritten(path: Path, without: str) -> None:
-    """The bundle without the files whose headers tell an event of this type."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    gone = [
-        name.removesuffix("json")
-        for name, data in parts.items()
-        if name.startswith("frames/") and name.endswith("json") and json.loads(data)["ce_type"] == without
-    ]
+    """The bundle without the events of this type."""
+    files = files_of(path)
+    gone = [name for name in files if name.startswith(f"events/{without}.")]
     assert gone
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in parts.items():
-            if not name.startswith(tuple(gone)):
-                archive.writestr(name, data)
+    written(path, resealed({name: data for name, data in files.items() if name not in gone}))
 
 
 @pytest.mark.parametrize("name", ["x", "y", "u"])
@@ -195,10 +186,10 @@ def test_a_twin_s_bundle_is_proven_with_the_fact_that_lends(
     assert rests.evidence is not None
     assert [row[0] for row in asdict(rests.evidence)["programs"]][-1] == found.reward["program_id"]
     path = tmp_path / "reward.zip"
-    path.write_bytes(bundle(ledger, rests))
-    assert bundle_verifier.main([str(path)]) == 0
+    write_reward_bundle(path, ledger, rests)
+    assert reward_verifier.main([], str(path)) == 0
     if name != "x":
         capsys.readouterr()
         rewritten(path, "execution.shared")
-        assert bundle_verifier.main([str(path)]) == 1
-        assert "its outcome or its timings are not those that its end names" in capsys.readouterr().out
+        assert reward_verifier.main([], str(path)) == 1
+        assert "its outcome or its timings are not those of its end" in capsys.readouterr().out

@@ -19,7 +19,7 @@ import pytest
 
 from lapledger.consumers.training.completions import Completion
 from lapledger.ledger.errors import UserError
-from lapledger.ledger.proof.bundles import bundle_verifier
+from lapledger.ledger.proof.bundles.verifier import reward as reward_verifier
 from lapledger.trainers import Rewards, Scoring, trl_rewards, verl_rewards
 from lapledger.workflows.execution.run_campaign import alone
 from tests.support.lap import lap, sql, well
@@ -125,7 +125,7 @@ def test_a_shared_run_is_traced_explained_and_proven(scored: list[float | None],
     assert well("why", program, "--ledger", ledger, "--criterion", "rlvr-added-tests", "--json").code == 0
     assert well("verify", "--ledger", ledger).code == 0
     well("trace", reward, "--ledger", ledger, "--bundle", tmp_path / "reward.zip")
-    assert bundle_verifier.main([str(tmp_path / "reward.zip")]) == 0
+    assert reward_verifier.main([], str(tmp_path / "reward.zip")) == 0
     well("export", "bundle", tmp_path / "all.zip", "--ledger", ledger, "--criterion", "rlvr-added-tests")
     alone = subprocess.run([sys.executable, tmp_path / "all.zip"], capture_output=True, text=True, check=False)
     assert (alone.returncode, alone.stderr, "not replayed" in alone.stdout) == (0, "", False)

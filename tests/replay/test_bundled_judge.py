@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapledger.consumers.exports.replayer import mapping
-from lapledger.consumers.exports.replayer.durations import Readings
+from lapledger.consumers.exports.replayer.durations import Durations
 from lapledger.consumers.exports.replayer.facts import Problem, Run
 from lapledger.consumers.exports.replayer.judging import Judge
 from lapledger.consumers.exports.replayer.student_t import interval
@@ -135,6 +135,6 @@ def test_both_read_repetitions_alike(repetitions, estimator, startup, killed):
     m = measured([[repetitions]], reference=[0], outcome=outcome, limit=40, startup_ns=np.array([[7]]))
     for clock in ("wall",) if startup == "subtract" else ("wall", "cpu"):
         criterion = Criterion(estimator=estimator, startup=startup, clock=clock)
-        found = Readings(as_bundled(m), asdict(criterion))
+        found = Durations(as_bundled(m), asdict(criterion))
         assert found.ns == durations(m, criterion).tolist()
         assert found.bound == kill_bounds(m, criterion).tolist()

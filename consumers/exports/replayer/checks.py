@@ -1,6 +1,6 @@
-"""Every named replay of a bundle again, with what it flipped.
+"""Every named replay of a bundle, recomputed, with the verdicts that it flipped.
 
-A named replay is a fact of the ledger, proven with its frame. It is asked again at its own cut, from the frames that
+A named replay is a fact of the ledger, proven with its frame. It is recomputed at its own cut, from the frames that
 were admitted up to there.
 """
 
@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lapledger.consumers.exports.replayer.judging import WORDS, Judged
+from lapledger.consumers.exports.replayer.judging import STATUS, Judged
 from lapledger.consumers.exports.replayer.known import KERNEL
 from lapledger.consumers.exports.replayer.replay import Replayer, UnknownQuestionError, WrongFitError
 from lapledger.consumers.exports.replayer.report import Report
@@ -18,12 +18,12 @@ _REPLAY = (
     *("replay_id", "name", "campaign_id", "criterion_hash", "calibration_id", "result", "kernel", "cut"),
     *("verdicts_blob", "against", "flipped", "flips_blob"),
 )
-Said = dict[tuple[str, str], int]
+Statuses = dict[tuple[str, str], int]
 """(problem, program) -> verdict."""
 
 
 def check_replays(replayer: Replayer, report: Report) -> None:
-    """Every named replay of the campaign comes out again: its estimates at its k, its verdicts, and what it flipped."""
+    """Every named replay of the campaign is recomputed: its estimates at its k, its verdicts, and what it flipped."""
     bundle = replayer.bundle
     rows = bundle.first("replay.completed", _REPLAY, "replay_id")
     declared = bundle.first("criterion.declared", ("criterion_hash", "canonical"), "criterion_hash")
@@ -32,8 +32,8 @@ def check_replays(replayer: Replayer, report: Report) -> None:
             continue  # it came along in a frame
         name, stated = f"replay {row['name']}", declared.get(row["criterion_hash"])
         if row["kernel"] != KERNEL:
-            words = f"stored by kernel {row['kernel']}, this is {KERNEL}: verdicts may rightly differ"
-            report.not_replayed(name, words)
+            reason = f"stored by kernel {row['kernel']}, this is {KERNEL}: verdicts may rightly differ"
+            report.not_replayed(name, reason)
         elif stated is None:
             report.wrong.append(f"{name}: its criterion is not in the bundle")
         else:
@@ -46,18 +46,19 @@ def _check_replay(
     name, table = f"replay {row['name']}", json.loads(row["result"])
     try:
         judged = replayer.answer(json.loads(canonical), row["calibration_id"], cut=row["cut"])
-    except WrongFitError as why:
-        report.table(name, row["replay_id"], [str(why)])
+    except WrongFitError as error:
+        report.table(name, row["replay_id"], [str(error)])
         return
-    except UnknownQuestionError as why:
-        report.not_replayed(name, why)
+    except UnknownQuestionError as error:
+        report.not_replayed(name, error)
         return
     wrong = list(wrong_estimates(table, judged))
     if row["verdicts_blob"] is not None:
-        wrong += _wrong_said(_held(replayer, row), _now(judged))
+        wrong += _wrong_verdicts(_stored(replayer, row), _recomputed(judged))
     if row["flips_blob"] is not None:
-        before = None if against is None else _held(replayer, against)
-        wrong += _wrong_flips(row, json.loads(_blob(replayer, row["flips_blob"])), before=before, now=_now(judged))
+        before = None if against is None else _stored(replayer, against)
+        flips = json.loads(_blob(replayer, row["flips_blob"]))
+        wrong += _wrong_flips(row, flips, before=before, after=_recomputed(judged))
     report.table(f"{name}, k = {table['k']}", row["replay_id"], wrong)
 
 
@@ -68,37 +69,39 @@ def _blob(replayer: Replayer, digest: str) -> bytes:
     return data
 
 
-def _held(replayer: Replayer, row: Mapping[str, Any]) -> Said:
+def _stored(replayer: Replayer, row: Mapping[str, Any]) -> Statuses:
     """The verdicts that a named replay holds."""
     problems = json.loads(_blob(replayer, row["verdicts_blob"]))["problems"]
     return {
-        (one["problem"], program): status
-        for one in problems
-        for program, status in zip(one["programs"], one["status"], strict=True)
+        (problem["problem"], program): status
+        for problem in problems
+        for program, status in zip(problem["programs"], problem["status"], strict=True)
     }
 
 
-def _now(judged: Sequence[Judged]) -> Said:
-    return {(one.problem, v.program): v.status for one in judged for v in one.verdicts}
+def _recomputed(judged: Sequence[Judged]) -> Statuses:
+    return {(problem.problem, v.program): v.status for problem in judged for v in problem.verdicts}
 
 
-def _wrong_said(held: Said, now: Said) -> Iterator[str]:
-    for problem, program in sorted({*held} | {*now}):
-        was, is_ = (WORDS.get(side.get((problem, program), 2), "absent") for side in (held, now))
-        if was != is_:
-            yield f"{program}: stored as {was}, the facts at its cut say {is_}"
+def _wrong_verdicts(stored: Statuses, recomputed: Statuses) -> Iterator[str]:
+    for key in sorted({*stored} | {*recomputed}):
+        before, after = (STATUS.get(statuses.get(key, 2), "absent") for statuses in (stored, recomputed))
+        if before != after:
+            yield f"{key[1]}: stored as {before}; the facts at its cut give {after}"
 
 
 def _wrong_flips(
-    row: Mapping[str, Any], told: Sequence[Mapping[str, Any]], *, before: Said | None, now: Said
+    row: Mapping[str, Any], flips: Sequence[Mapping[str, Any]], *, before: Statuses | None, after: Statuses
 ) -> Iterator[str]:
     """What differs in the flips of a named replay against an earlier one."""
     if before is None:
-        yield "the replay that it was held against is not in the bundle"
+        yield "the replay that it was compared with is not in the bundle"
         return
-    found = {
-        (key[0], key[1], WORDS[was], WORDS[now[key]]) for key, was in before.items() if key in now and now[key] != was
+    flipped = {
+        (*key, STATUS[status], STATUS[after[key]])
+        for key, status in before.items()
+        if key in after and after[key] != status
     }
-    listed = {(one["problem"], one["program"], one["before"], one["after"]) for one in told}
-    if listed != found or row["flipped"] != len(found):
-        yield f"it flipped {len(found)} verdicts, says that it flipped {row['flipped']}, and lists {len(listed)}"
+    listed = {(flip["problem"], flip["program"], flip["before"], flip["after"]) for flip in flips}
+    if listed != flipped or row["flipped"] != len(flipped):
+        yield f"verdicts flipped: {len(flipped)}; its event says {row['flipped']} and lists {len(listed)}"

@@ -1,6 +1,6 @@
-"""How a run is read: one duration from its repetitions, and the span in which it lies where it was cut short.
+"""One duration of a run from its repetitions, and the span in which it lies where it was cut short.
 
-Durations are compared in half nanoseconds: a finished run lies at 2d, a killed one somewhere beyond twice its bound. A
+Durations are compared in half nanoseconds: a finished run lies at 2d, a killed one above twice its bound. A
 failed run ranks behind all. Whole numbers throughout.
 """
 
@@ -40,7 +40,7 @@ def _two_middle(values: Sequence[int]) -> int:
 
 
 def duration(run: Run, criterion: dict[str, Any]) -> int:
-    """The duration of a run as the criterion reads it; -1 without a repetition."""
+    """The duration of a run under a criterion; -1 without a repetition."""
     return _less_startup(estimate(run.clocks[criterion["clock"]], criterion["estimator"]), run, criterion)
 
 
@@ -60,8 +60,8 @@ def _less_startup(value: int, run: Run, criterion: dict[str, Any]) -> int:
     return ABSENT if run.startup_ns == ABSENT else max(value - run.startup_ns, 1)
 
 
-class Readings:
-    """One problem's runs as a criterion reads them [P][T]: outcome, duration, bound, and span in half ns."""
+class Durations:
+    """One problem's runs under a criterion [P][T]: outcome, duration, bound, and span in half ns."""
 
     def __init__(self, problem: Problem, criterion: dict[str, Any]) -> None:
         self.outcome = [[run.outcome if run else "missing" for run in row] for row in problem.runs]

@@ -8,17 +8,17 @@ from typing import Any
 
 from lapledger.consumers.exports.replayer.durations import PAY_WRONG, Span
 from lapledger.consumers.exports.replayer.facts import Problem
-from lapledger.consumers.exports.replayer.scores import HIGH, LOW, Pool, Side, percentile, score
+from lapledger.consumers.exports.replayer.scores import HIGH, LOW, Pool, Standing, percentile, score
 from lapledger.consumers.exports.replayer.student_t import interval
-from lapledger.consumers.exports.replayer.test_results import Trials, Tried, own_scores
+from lapledger.consumers.exports.replayer.test_results import GradedRuns, TestResults, reference_scores
 
 RAW_SCALE_NS = 10_000_000_000
-WORDS = {1: "pass", 0: "fail", -1: "undecided"}
+STATUS = {1: "pass", 0: "fail", -1: "undecided"}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of one program; q from its smallest to its largest, None where it is undefined."""
+    """The verdict on one program; q from its smallest to its largest, None where it is undefined."""
 
     program: str
     model: str
@@ -31,11 +31,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Judged:
-    """One problem's verdicts on its candidates, and whether it left the environment."""
+    """One problem's verdicts on its candidates, and whether the filter excludes it."""
 
     problem: str
     verdicts: Sequence[Verdict]
-    left_out: bool
+    excluded: bool
     missing: int
 
 
@@ -44,35 +44,35 @@ class Judge:
 
     def __init__(self, problem: Problem, criterion: dict[str, Any]) -> None:
         self.problem, self.criterion = problem, criterion
-        self.trials = Trials(problem, criterion)
-        self.all = self.trials.pool()
+        self.results = GradedRuns(problem, criterion)
+        self.pool = self.results.pool()
         self._pools: dict[tuple[int, ...], Pool] = {}
-        self._own: dict[tuple[tuple[int, ...], str | None], list[tuple[Fraction, Fraction]]] = {}
+        self._scores: dict[tuple[tuple[int, ...], str | None], list[tuple[Fraction, Fraction]]] = {}
 
     def judged(self) -> Judged:
         """Every candidate's verdict."""
         rows = [p for p, row in enumerate(self.problem.programs) if row["candidate"]]
-        missing = sum(outcome == "missing" for p in rows for outcome in self.trials.readings.outcome[p])
-        return Judged(self.problem.name, [self.verdict(p) for p in rows], self.trials.left_out, missing)
+        missing = sum(outcome == "missing" for p in rows for outcome in self.results.durations.outcome[p])
+        return Judged(self.problem.name, [self.verdict(p) for p in rows], self.results.excluded, missing)
 
     def verdict(self, p: int) -> Verdict:
         """The verdict on one program."""
-        tried, criterion = self.trials.tried(p), self.criterion
-        tests = [t for t in self.trials.ranked if t not in tried.lacking]
+        graded, criterion = self.results.grade(p), self.criterion
+        tests = [t for t in self.results.ranked if t not in graded.lacking]
         pool = self._pool(tests)
-        out = pool.out({self.trials.group[p]})
+        out = pool.out({self.results.group[p]})
         size = len(pool.group) - len(out)
-        q = self._quality(p, tried, tests)
-        if not self.trials.certain and criterion["reading"] != "zero":
+        q = self._quality(p, graded, tests)
+        if not self.results.certain and criterion["reading"] != "zero":
             q = (Fraction(0), Fraction(1)) if q else None
-        g, c = self._fast(q, size), tried.c
+        g, c = self._fast(q, size), graded.c
         if criterion["reward"] in PAY_WRONG:
-            g = combine(g, self._sound(tried))
+            g = combine(g, self._no_crash(graded))
         if criterion["in_time"] == "required":
-            g = combine(g, self._in_time(tried))
+            g = combine(g, self._in_time(graded))
         if criterion["interface"] == "required":
-            c = combine(c, -1)  # nobody has looked at it
-        if not self.trials.stays:
+            c = combine(c, -1)  # sources are read elsewhere
+        if not self.results.stays:
             c = g = -1
         row = self.problem.programs[p]
         return Verdict(row["program_id"], row["model"], combine(c, g), q, size, c, g)
@@ -80,7 +80,7 @@ class Judge:
     def _pool(self, tests: Sequence[int]) -> Pool:
         key = tuple(tests)
         if key not in self._pools:
-            self._pools[key] = self.all.on(tests)
+            self._pools[key] = self.pool.on(tests)
         return self._pools[key]
 
     def _fast(self, q: tuple[Fraction, Fraction] | None, size: int) -> int:
@@ -95,48 +95,48 @@ class Judge:
     def _ranks(self) -> bool:
         return self.criterion["reading"] in ("leaderboard", "score")
 
-    def _sound(self, tried: Tried) -> int:
-        """Whether no test that is kept crashed."""
-        crashed = {t: tried.crashed[t] for t in self.trials.ranked if t not in tried.lacking}
-        if any(one == 1 and self.trials.kept[t] == 1 for t, one in crashed.items()):
+    def _no_crash(self, graded: TestResults) -> int:
+        """Whether no kept test crashed."""
+        crashed = {t: graded.crashed[t] for t in self.results.ranked if t not in graded.lacking}
+        if any(crash == 1 and self.results.kept[t] == 1 for t, crash in crashed.items()):
             return 0
         return -1 if any(crashed.values()) else 1
 
-    def _in_time(self, tried: Tried) -> int:
-        tests = [t for t in self.trials.ranked if t not in tried.lacking]
-        late = any(tried.over[t] for t in tests if self.trials.kept[t] == 1 or self.trials.certain)
-        timely = bool(tests) and all(tried.within[t] for t in tests)
+    def _in_time(self, graded: TestResults) -> int:
+        tests = [t for t in self.results.ranked if t not in graded.lacking]
+        late = any(graded.over[t] for t in tests if self.results.kept[t] == 1 or self.results.certain)
+        timely = bool(tests) and all(graded.within[t] for t in tests)
         return 0 if late else 1 if timely else -1
 
-    def _quality(self, p: int, tried: Tried, tests: Sequence[int]) -> tuple[Fraction, Fraction] | None:
-        reading, spans = self.criterion["reading"], [self.trials.readings.span[p][t] for t in tests]
+    def _quality(self, p: int, graded: TestResults, tests: Sequence[int]) -> tuple[Fraction, Fraction] | None:
+        reading, spans = self.criterion["reading"], [self.results.durations.span[p][t] for t in tests]
         if reading == "zero":
             return Fraction(0), Fraction(0)
         if not tests:
             return None
         if reading == "over-limit":
-            late = sum(tried.over[t] for t in tests)
-            return Fraction(late, len(tests)), 1 - Fraction(sum(tried.within[t] for t in tests), len(tests))
+            late = sum(graded.over[t] for t in tests)
+            return Fraction(late, len(tests)), 1 - Fraction(sum(graded.within[t] for t in tests), len(tests))
         if reading == "raw-duration":
             return _raw(spans, LOW), _raw(spans, HIGH)
         pool = self._pool(tests)
-        out = pool.out({self.trials.group[p]})
+        out = pool.out({self.results.group[p]})
         if len(out) == len(pool.group):
             return None
-        low, high = (score(Side(pool, spans, out, side), self.criterion) for side in (LOW, HIGH))
-        return (low, high) if reading == "score" else self._standing(pool, self.trials.group[p], low, high)
+        low, high = (score(Standing(pool, spans, out, end), self.criterion) for end in (LOW, HIGH))
+        return (low, high) if reading == "score" else self._rank(pool, self.results.group[p], low, high)
 
-    def _standing(self, pool: Pool, group: str, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-        """The rank of a score among the references' own scores, each made without this program's group."""
+    def _rank(self, pool: Pool, group: str, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+        """The rank of a score among the references' scores, each computed without this program's group."""
         column = group if group in pool.group else None
         key = tuple(pool.tests), column
-        if key not in self._own:
-            self._own[key] = [own_scores(pool, n, column, self.criterion) for n in range(len(pool.group))]
-        own = [scores for n, scores in enumerate(self._own[key]) if pool.group[n] != group]
+        if key not in self._scores:
+            self._scores[key] = [reference_scores(pool, n, column, self.criterion) for n in range(len(pool.group))]
+        others = [scores for n, scores in enumerate(self._scores[key]) if pool.group[n] != group]
 
-        def rank(mine: Fraction, side: int) -> Fraction:
-            less, upto = sum(o[side] < mine for o in own), sum(o[side] <= mine for o in own)
-            return Fraction(percentile(less, upto, self.criterion["percentile"]), 2 * len(own))
+        def rank(value: Fraction, end: int) -> Fraction:
+            less, upto = sum(o[end] < value for o in others), sum(o[end] <= value for o in others)
+            return Fraction(percentile(less, upto, self.criterion["percentile"]), 2 * len(others))
 
         return rank(low, HIGH), rank(high, LOW)
 
@@ -146,9 +146,9 @@ def combine(c: int, g: int) -> int:
     return 0 if 0 in (c, g) else min(c, g)
 
 
-def _raw(spans: Sequence[Span], side: int) -> Fraction:
+def _raw(spans: Sequence[Span], end: int) -> Fraction:
     worst = 2 * RAW_SCALE_NS * len(spans)
-    return Fraction(min(sum(min(max(span[side], 0), worst) for span in spans), worst), worst)
+    return Fraction(min(sum(min(max(span[end], 0), worst) for span in spans), worst), worst)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -158,15 +158,15 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 def estimates(judged: Sequence[Judged], k: int) -> list[dict[str, Any]]:
     """One row a model: counts, pass@k with undecided counted as not passed, and with them counted as passed."""
-    models = sorted({v.model for one in judged for v in one.verdicts})
+    models = sorted({v.model for problem in judged for v in problem.verdicts})
     return [_estimate(model, [(j, [v for v in j.verdicts if v.model == model]) for j in judged], k) for model in models]
 
 
 def _estimate(model: str, by_problem: Sequence[tuple[Judged, Sequence[Verdict]]], k: int) -> dict[str, Any]:
-    asked = [(j, mine) for j, mine in by_problem if mine]
-    stayed = [mine for j, mine in asked if not j.left_out]
-    counts = [[sum(v.status == status for v in mine) for status in (1, 0, -1)] for mine in stayed]
-    sizes = [v.references for mine in stayed for v in mine]
+    attempted = [(j, verdicts) for j, verdicts in by_problem if verdicts]
+    included = [verdicts for j, verdicts in attempted if not j.excluded]
+    counts = [[sum(v.status == status for v in verdicts) for status in (1, 0, -1)] for verdicts in included]
+    sizes = [v.references for verdicts in included for v in verdicts]
     values = [pass_at_k(sum(n), n[0], k) for n in counts]
     bounds = [pass_at_k(sum(n), n[0] + n[2], k) for n in counts]
     passed, failed, undecided = (sum(n[i] for n in counts) for i in range(3))
@@ -174,7 +174,7 @@ def _estimate(model: str, by_problem: Sequence[tuple[Judged, Sequence[Verdict]]]
     return {
         "model": model,
         "k": k,
-        "problems": len(stayed),
+        "problems": len(included),
         "programs": passed + failed + undecided,
         "passed": passed,
         "failed": failed,
@@ -185,12 +185,12 @@ def _estimate(model: str, by_problem: Sequence[tuple[Judged, Sequence[Verdict]]]
         "upper_bound": math.fsum(bounds) / len(bounds) if bounds else None,
         "interval": ends,
         "method": method,
-        "left_out": len(asked) - len(stayed),
+        "left_out": len(attempted) - len(included),
     }
 
 
-def differs(told: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """The names of what two rows of a table say differently; floats may differ in their last bits."""
+def differing_columns(stored: Mapping[str, Any], recomputed: Mapping[str, Any]) -> list[str]:
+    """The columns in which two rows of a table differ; floats may differ in their last bits."""
 
     def same(a: Any, b: Any) -> bool:
         if isinstance(a, list) and isinstance(b, list):
@@ -199,4 +199,4 @@ def differs(told: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
             return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
         return bool(a == b)
 
-    return [name for name, value in found.items() if not same(told.get(name), value)]
+    return [name for name, value in recomputed.items() if not same(stored.get(name), value)]

@@ -21,14 +21,14 @@ def mapped(ns: int, fit: Mapping[str, Any]) -> int:
 
 def with_stored(fresh: Problem, stored: Problem, fit: Mapping[str, Any]) -> Problem:
     """The fresh problem with the stored references that were not re-run in its pool; a test they lack is missing."""
-    known = {row["program_id"] for row in fresh.programs}
-    place = {test["test_id"]: t for t, test in enumerate(stored.tests)}
+    members = {row["program_id"] for row in fresh.programs}
+    positions = {test["test_id"]: t for t, test in enumerate(stored.tests)}
     added: list[Mapping[str, Any]] = []
     runs: list[Sequence[Run | None]] = []
     for p, row in enumerate(stored.programs):
-        if row["reference"] and row["program_id"] not in known:
+        if row["reference"] and row["program_id"] not in members:
             added.append({**row, "candidate": False})
-            cells = [place.get(test["test_id"]) for test in fresh.tests]
+            cells = [positions.get(test["test_id"]) for test in fresh.tests]
             runs.append([None if t is None else _moved(stored.runs[p][t], fit) for t in cells])
     return Problem(fresh.name, fresh.tests, [*fresh.programs, *added], [*fresh.runs, *runs])
 
@@ -38,8 +38,8 @@ def _moved(run: Run | None, fit: Mapping[str, Any]) -> Run | None:
     if run is None:
         return None
     killed = run.outcome == "time_limit"
-    read = bound(run, dict(fit)) if killed else duration(run, dict(fit))
-    ns = ABSENT if read == (0 if killed else ABSENT) else mapped(read, fit)
+    ns = bound(run, dict(fit)) if killed else duration(run, dict(fit))
+    ns = ABSENT if ns == (0 if killed else ABSENT) else mapped(ns, fit)
     limit = mapped(run.limit_ns, fit) if run.limit_ns > 0 else run.limit_ns
     clocks = {clock: [ns] if clock == fit["clock"] and ns != ABSENT else [] for clock in CLOCKS}
     return Run(run.outcome, clocks, 0, max(ns, 0) if killed else limit)

@@ -1,7 +1,7 @@
 """How a program's tests become one score among a pool: percentile ranks, and the seventeen statistics.
 
-A score is a fraction, small when fast. Where something was never seen there are two, each from one side of what is
-unknown: `low` is the smallest score that can still be true.
+A score is a fraction, small when fast. Where something was never seen there are two, one for each end
+of the unknown: LOW is the smallest score that can still be true.
 """
 
 import math
@@ -42,28 +42,28 @@ class Pool:
         return [n for n, group in enumerate(self.group) if group in groups]
 
 
-class Side:
-    """One program among a sub-pool, seen from the low or the high side; `out` are the references left out."""
+class Standing:
+    """One program among a sub-pool, at the low or the high end of the unknown; `out` are the excluded references."""
 
-    def __init__(self, pool: Pool, spans: Sequence[Span], out: Sequence[int], side: int) -> None:
-        self.pool, self.out, self.side = pool, out, side
-        self.mine = [span[side] for span in spans]
-        self.other = [span[1 - side] for span in spans]
+    def __init__(self, pool: Pool, spans: Sequence[Span], out: Sequence[int], end: int) -> None:
+        self.pool, self.out, self.end = pool, out, end
+        self.durations = [span[end] for span in spans]
+        self.opposite = [span[1 - end] for span in spans]
         self.alone = len(out) >= len(pool.group)
         self.size = max(len(pool.group) - len(out), 1)
-        theirs = 1 - side  # the low side of mine is held against the high ends of theirs
-        self.less = [self._count(bisect_left, theirs, t) for t in range(len(spans))]
-        self.upto = [1 if self.alone else self._count(bisect_right, theirs, t) for t in range(len(spans))]
+        pool_end = 1 - end  # the low end of a program is compared with the high ends of the references
+        self.less = [self._count(bisect_left, pool_end, t) for t in range(len(spans))]
+        self.upto = [1 if self.alone else self._count(bisect_right, pool_end, t) for t in range(len(spans))]
 
     def _count(self, bisect: Callable[[list[int], int], int], end: int, t: int) -> int:
-        column, mine = self.pool.ends[end][t], self.mine[t]
-        gone = sum(column[n] < mine if bisect is bisect_left else column[n] <= mine for n in self.out)
-        return bisect(self.pool.rising[end][t], mine) - gone
+        column, value = self.pool.ends[end][t], self.durations[t]
+        excluded = sum(column[n] < value if bisect is bisect_left else column[n] <= value for n in self.out)
+        return bisect(self.pool.rising[end][t], value) - excluded
 
     def sorted(self, end: int, t: int) -> list[int]:
-        """The sub-pool's durations on a test, rising; its own where it is alone."""
+        """The sub-pool's durations on a test, rising; the program's where no reference is left."""
         if self.alone:
-            return [self.mine[t]]
+            return [self.durations[t]]
         column = self.pool.ends[end][t]
         return sorted(value for n, value in enumerate(column) if n not in self.out)
 
@@ -84,13 +84,13 @@ def two_middle(values: Sequence[int]) -> int:
     return high if high >= KILLED else low + high
 
 
-def score(side: Side, criterion: Mapping[str, str]) -> Fraction:
-    """The score of one side."""
+def score(standing: Standing, criterion: Mapping[str, str]) -> Fraction:
+    """The score of a program at one end."""
     kind, name = criterion["percentile"], criterion["statistic"]
-    k = [percentile(less, upto, kind) for less, upto in zip(side.less, side.upto, strict=True)]
+    k = [percentile(less, upto, kind) for less, upto in zip(standing.less, standing.upto, strict=True)]
     if name in _OF_PERCENTILES:
-        return _OF_PERCENTILES[name](sorted(k), side.size)
-    return _weighted_mean(side, k) if name == "weighted-mean" else _OF_TIMES[name](side)
+        return _OF_PERCENTILES[name](sorted(k), standing.size)
+    return _weighted_mean(standing, k) if name == "weighted-mean" else _OF_TIMES[name](standing)
 
 
 def _trimmed(k: Sequence[int], n: int) -> Fraction:
@@ -102,20 +102,20 @@ _OF_PERCENTILES: Mapping[str, Callable[[Sequence[int], int], Fraction]] = {
     "mean": lambda k, n: Fraction(sum(k), 2 * n * len(k)),
     "median": lambda k, n: Fraction(k[(len(k) - 1) // 2] + k[len(k) // 2], 4 * n),
     "trimmed-mean": _trimmed,
-    "clipped-mean": lambda k, n: Fraction(sum(min(max(10 * one, n), 19 * n) for one in k), 20 * n * len(k)),
+    "clipped-mean": lambda k, n: Fraction(sum(min(max(10 * rank, n), 19 * n) for rank in k), 20 * n * len(k)),
     "worst": lambda k, n: Fraction(k[-1], 2 * n),
     "p90": lambda k, n: Fraction(k[math.ceil(Fraction(9 * len(k), 10)) - 1], 2 * n),
 }
 
 
-def _weighted_mean(side: Side, k: Sequence[int]) -> Fraction:
+def _weighted_mean(standing: Standing, k: Sequence[int]) -> Fraction:
     """Weights in whole us; where one is unknown, the smallest or the largest percentile bounds the mean."""
     tests = range(len(k))
-    low, high = ([side.twice_median(end, t) for t in tests] for end in (LOW, HIGH))
+    low, high = ([standing.twice_median(end, t) for t in tests] for end in (LOW, HIGH))
     if low != high or max(high) >= KILLED:
-        return Fraction(min(k) if side.side == LOW else max(k), 2 * side.size)
+        return Fraction(min(k) if standing.end == LOW else max(k), 2 * standing.size)
     weights = [max(median // 4000, 1) for median in low]
-    return Fraction(sum(w * one for w, one in zip(weights, k, strict=True)), 2 * side.size * sum(weights))
+    return Fraction(sum(w * rank for w, rank in zip(weights, k, strict=True)), 2 * standing.size * sum(weights))
 
 
 def _total(values: Sequence[int]) -> Fraction:
@@ -123,30 +123,30 @@ def _total(values: Sequence[int]) -> Fraction:
     return Fraction(max(values) if max(values) >= KILLED else sum(values))
 
 
-def _clipped_total(side: Side) -> Fraction:
-    caps = [side.quantile(side.side, t, Fraction(19, 20)) for t in range(len(side.mine))]
-    return _total([min(mine, cap) for mine, cap in zip(side.mine, caps, strict=True)])
+def _clipped_total(standing: Standing) -> Fraction:
+    caps = [standing.quantile(standing.end, t, Fraction(19, 20)) for t in range(len(standing.durations))]
+    return _total([min(value, cap) for value, cap in zip(standing.durations, caps, strict=True)])
 
 
-def _geometric_mean(side: Side) -> Fraction:
-    mine = [max(one, 1) for one in side.mine]
-    return Fraction(max(mine) << (64 * len(mine)) if max(mine) >= KILLED else math.prod(mine))
+def _geometric_mean(standing: Standing) -> Fraction:
+    values = [max(value, 1) for value in standing.durations]
+    return Fraction(max(values) << (64 * len(values)) if max(values) >= KILLED else math.prod(values))
 
 
-def _ratios(side: Side) -> list[int]:
+def _ratios(standing: Standing) -> list[int]:
     """Durations over the references' medians in whole millionths, at most a million."""
-    found = []
-    for t, mine in enumerate(side.mine):
-        median = max(side.twice_median(1 - side.side, t), 1)
-        if mine >= KILLED:
-            found.append(mine)
+    ratios = []
+    for t, value in enumerate(standing.durations):
+        median = max(standing.twice_median(1 - standing.end, t), 1)
+        if value >= KILLED:
+            ratios.append(value)
         else:
-            found.append(0 if median >= KILLED else min(2 * mine * MILLION // median, MILLION * MILLION))
-    return found
+            ratios.append(0 if median >= KILLED else min(2 * value * MILLION // median, MILLION * MILLION))
+    return ratios
 
 
-def _win_rate(side: Side) -> Fraction:
-    lost, won = sum(side.less), sum(side.size - upto for upto in side.upto)
+def _win_rate(standing: Standing) -> Fraction:
+    lost, won = sum(standing.less), sum(standing.size - upto for upto in standing.upto)
     return Fraction(lost, lost + won) if lost + won else Fraction(1, 2)
 
 
@@ -156,31 +156,36 @@ def _log_steps(value: int) -> int:
     return math.floor(_PRECISE.add(_PRECISE.multiply(exact, Decimal(2**16)), Decimal("0.5")))
 
 
-def _slope(side: Side, scale: Callable[[int], int]) -> Fraction:
+def _slope(standing: Standing, scale: Callable[[int], int]) -> Fraction:
     """Durations against the references' medians, least squares; one unknown number leaves it open."""
-    tests = range(len(side.mine))
-    low, high = ([side.twice_median(end, t) for t in tests] for end in (LOW, HIGH))
-    known = low == high and max(high) < KILLED and side.mine == side.other and max(side.mine) < KILLED
+    tests = range(len(standing.durations))
+    low, high = ([standing.twice_median(end, t) for t in tests] for end in (LOW, HIGH))
+    known = (
+        low == high
+        and max(high) < KILLED
+        and standing.durations == standing.opposite
+        and max(standing.durations) < KILLED
+    )
     if known:
-        x, y = [scale(max(v, 1)) for v in low], [scale(max(2 * v, 1)) for v in side.mine]
+        x, y = [scale(max(v, 1)) for v in low], [scale(max(2 * v, 1)) for v in standing.durations]
         n = len(x)
         rise = n * sum(a * b for a, b in zip(x, y, strict=True)) - sum(x) * sum(y)
         run = n * sum(a * a for a in x) - sum(x) ** 2
         if run:
             return Fraction(rise, run)
-    lows = side.mine if side.side == LOW else side.other
-    return Fraction(_STEEPEST if FAILED in lows or side.side == HIGH else -_STEEPEST)
+    lows = standing.durations if standing.end == LOW else standing.opposite
+    return Fraction(_STEEPEST if FAILED in lows or standing.end == HIGH else -_STEEPEST)
 
 
-_OF_TIMES: Mapping[str, Callable[[Side], Fraction]] = {
-    "total": lambda side: _total(side.mine),
+_OF_TIMES: Mapping[str, Callable[[Standing], Fraction]] = {
+    "total": lambda standing: _total(standing.durations),
     "clipped-total": _clipped_total,
-    "median-time": lambda side: Fraction(two_middle(side.mine)),
-    "longest": lambda side: Fraction(max(side.mine)),
+    "median-time": lambda standing: Fraction(two_middle(standing.durations)),
+    "longest": lambda standing: Fraction(max(standing.durations)),
     "geometric-mean": _geometric_mean,
-    "mean-ratio": lambda side: _total(_ratios(side)) / (MILLION * len(side.mine)),
-    "median-ratio": lambda side: Fraction(two_middle(_ratios(side)), 2 * MILLION),
+    "mean-ratio": lambda standing: _total(_ratios(standing)) / (MILLION * len(standing.durations)),
+    "median-ratio": lambda standing: Fraction(two_middle(_ratios(standing)), 2 * MILLION),
     "win-rate": _win_rate,
-    "slope": lambda side: _slope(side, lambda value: value),
-    "log-slope": lambda side: _slope(side, _log_steps),
+    "slope": lambda standing: _slope(standing, lambda value: value),
+    "log-slope": lambda standing: _slope(standing, _log_steps),
 }

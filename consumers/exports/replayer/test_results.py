@@ -1,4 +1,4 @@
-"""Before and while a program runs: which tests are kept, how long it may take on each, and does it pass them.
+"""Test results of a program under a criterion: kept tests, time limits, passes and crashes.
 
 Three-valued: 1 yes, 0 no, -1 not known. Limits are intervals in half ns. No program is ranked here.
 """
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lapledger.consumers.exports.replayer.durations import ABSENT, FAILED, KILLED, MS, Readings
+from lapledger.consumers.exports.replayer.durations import ABSENT, FAILED, KILLED, MS, Durations
 from lapledger.consumers.exports.replayer.facts import Problem
-from lapledger.consumers.exports.replayer.scores import HIGH, LOW, Pool, Side, score
+from lapledger.consumers.exports.replayer.scores import HIGH, LOW, Pool, Standing, score
 
 UNKNOWN, UNLIMITED = -1, FAILED
 _INFINITE = KILLED << 64
@@ -20,7 +20,7 @@ LIMITS = ("limit_ms", "limit_quantile", "limit_ranked")
 
 
 @dataclass(frozen=True)
-class Tried:
+class TestResults:
     """One program on its tests."""
 
     c: int
@@ -30,12 +30,12 @@ class Tried:
     lacking: frozenset[int]
 
 
-class Trials:
-    """The rules of one problem under a criterion, and how programs stand to them."""
+class GradedRuns:
+    """The rules of one problem under a criterion, and the results of programs under them."""
 
     def __init__(self, problem: Problem, criterion: dict[str, Any]) -> None:
         self.problem, self.criterion = problem, criterion
-        self.readings = Readings(problem, criterion)
+        self.durations = Durations(problem, criterion)
         self.group = [p["source_blob"] or f"unknown {p['program_id']}" for p in problem.programs]
         self.optimization = [t for t, test in enumerate(problem.tests) if test["optimization"]]
         self.kept = dict.fromkeys(self.optimization, 1)
@@ -44,11 +44,11 @@ class Trials:
         self.limiting = Pool([], [], self.optimization)
         if self.filtered or self.limited:
             free = {**criterion, **dict.fromkeys((*FILTERS, *LIMITS))}
-            base = Trials(problem, free).pool()
-            self.kept = {t: self._keeps(base, place) for place, t in enumerate(self.optimization)}
+            base = GradedRuns(problem, free).pool()
+            self.kept = {t: self._keeps(base, position) for position, t in enumerate(self.optimization)}
             self.limiting = base.on(self.ranked)
         self._allowed: dict[str | None, list[tuple[int, int]]] = {}
-        for p, row in enumerate(self.readings.span):
+        for p, row in enumerate(self.durations.span):
             for t in self.ranked:
                 if self._cut_short(p, t):  # with more time it might have crashed
                     row[t] = row[t][LOW], FAILED
@@ -64,7 +64,7 @@ class Trials:
         return UNKNOWN not in self.kept.values()
 
     @property
-    def left_out(self) -> bool:
+    def excluded(self) -> bool:
         """Whether the filter keeps no optimization test."""
         return self.filtered and not self.ranked
 
@@ -76,31 +76,33 @@ class Trials:
     def pool(self) -> Pool:
         """The references that are correct and lack no test, on the tests that may be kept."""
         members = [p for p, row in enumerate(self.problem.programs) if row["reference"]]
-        good = [p for p in members if (tried := self.tried(p)).c == 1 and not tried.lacking]
-        return Pool([self.readings.span[p] for p in good], [self.group[p] for p in good], self.ranked)
+        good = [p for p in members if (graded := self.grade(p)).c == 1 and not graded.lacking]
+        return Pool([self.durations.span[p] for p in good], [self.group[p] for p in good], self.ranked)
 
     # before execution
 
-    def _keeps(self, base: Pool, place: int) -> int:
-        asked, at_most = self.criterion, self.criterion["keep"] == "at_most"
-        test = self.problem.tests[self.optimization[place]]
-        found = [1]
-        if asked["keep_chars"] is not None:
+    def _keeps(self, base: Pool, position: int) -> int:
+        criterion, at_most = self.criterion, self.criterion["keep"] == "at_most"
+        test = self.problem.tests[self.optimization[position]]
+        rules = [1]
+        if criterion["keep_chars"] is not None:
             sizes = [-1 if test[name] is None else test[name] for name in ("input_chars", "output_chars")]
-            stays = sum(sizes) <= asked["keep_chars"] if at_most else sum(sizes) >= asked["keep_chars"]
-            found.append(-1 if min(sizes) < 0 else int(stays))
-        enough = len(base.group) >= asked["min_references"]
+            stays = sum(sizes) <= criterion["keep_chars"] if at_most else sum(sizes) >= criterion["keep_chars"]
+            rules.append(-1 if min(sizes) < 0 else int(stays))
+        enough = len(base.group) >= criterion["min_references"]
         low, high = (self._sums(base, end, enough=enough) for end in (LOW, HIGH))
-        if asked["keep_ms"] is not None:
-            most = 2 * MS * asked["keep_ms"] * len(base.group)
-            sure = high[place] <= most if at_most else low[place] >= most
-            maybe = low[place] <= most if at_most else high[place] >= most
-            found.append(1 if sure else -1 if maybe else 0)
-        if asked["keep_share"] is not None:
-            room = math.ceil(Fraction(asked["keep_share"]) / 100 * len(low))
-            sure, maybe = (_ahead(place, low, high, at_most=at_most, sure=one) < room for one in (True, False))
-            found.append(1 if sure else -1 if maybe else 0)
-        return 0 if 0 in found else min(found)
+        if criterion["keep_ms"] is not None:
+            most = 2 * MS * criterion["keep_ms"] * len(base.group)
+            sure = high[position] <= most if at_most else low[position] >= most
+            maybe = low[position] <= most if at_most else high[position] >= most
+            rules.append(1 if sure else -1 if maybe else 0)
+        if criterion["keep_share"] is not None:
+            room = math.ceil(Fraction(criterion["keep_share"]) / 100 * len(low))
+            sure, maybe = (
+                _ahead(position, low, high, at_most=at_most, sure=certain) < room for certain in (True, False)
+            )
+            rules.append(1 if sure else -1 if maybe else 0)
+        return 0 if 0 in rules else min(rules)
 
     def _sums(self, base: Pool, end: int, *, enough: bool) -> list[int]:
         if not enough:
@@ -118,30 +120,31 @@ class Trials:
         return self._allowed[key]
 
     def _limits_without(self, group: str | None) -> list[tuple[int, int]]:
-        asked, pool = self.criterion, self.limiting
-        fixed = [2 * MS * asked[name] for name in ("limit_ms", "timeout_ms") if asked[name] is not None]
+        criterion, pool = self.criterion, self.limiting
+        fixed = [2 * MS * criterion[name] for name in ("limit_ms", "timeout_ms") if criterion[name] is not None]
         out = pool.out({group})
-        enough = len(pool.group) - len(out) >= asked["min_references"]
-        best = [self._best(group, sure=sure) for sure in (True, False)] if asked["limit_ranked"] and enough else []
-        found = []
+        enough = len(pool.group) - len(out) >= criterion["min_references"]
+        best = [self._best(group, sure=sure) for sure in (True, False)] if criterion["limit_ranked"] and enough else []
+        limits = []
         for t, test in enumerate(self.ranked):
             low, high = [UNLIMITED, *fixed], [UNLIMITED, *fixed]
-            if not enough and (asked["limit_quantile"] or asked["limit_ranked"]):
+            if not enough and (criterion["limit_quantile"] or criterion["limit_ranked"]):
                 low.append(UNKNOWN)
-            elif asked["limit_quantile"]:
-                share, side = Fraction(asked["limit_quantile"]) / 100, Side(pool, [(0, 0)] * len(self.ranked), out, LOW)
-                low.append(self._times(side.quantile(LOW, t, share)))
-                high.append(self._times(side.quantile(HIGH, t, share)))
-            for end, side_, members in zip((low, high), (LOW, HIGH), best, strict=False):
-                end.append(self._times(max((pool.spans[n][test][side_] for n in members), default=UNKNOWN)))
-            found.append((min(low), min(high)))
-        return found
+            elif criterion["limit_quantile"]:
+                share = Fraction(criterion["limit_quantile"]) / 100
+                standing = Standing(pool, [(0, 0)] * len(self.ranked), out, LOW)
+                low.append(self._times(standing.quantile(LOW, t, share)))
+                high.append(self._times(standing.quantile(HIGH, t, share)))
+            for bounds, end, members in zip((low, high), (LOW, HIGH), best, strict=False):
+                bounds.append(self._times(max((pool.spans[n][test][end] for n in members), default=UNKNOWN)))
+            limits.append((min(low), min(high)))
+        return limits
 
     def _best(self, group: str | None, *, sure: bool) -> list[int]:
         """The best-ranked references without a group: those among them for certain, or perhaps."""
         pool = self.limiting
-        others = [n for n, own in enumerate(pool.group) if own != group and pool.tests]
-        scores = {n: own_scores(pool, n, group, self.criterion) for n in others}
+        others = [n for n, name in enumerate(pool.group) if name != group and pool.tests]
+        scores = {n: reference_scores(pool, n, group, self.criterion) for n in others}
         room = math.ceil(Fraction(self.criterion["limit_ranked"]) / 100 * len(others))
 
         def ahead(n: int) -> int:
@@ -155,59 +158,59 @@ class Trials:
         factor = Fraction(self.criterion["limit_factor"])
         return min(int(limit * factor), UNLIMITED) if 0 <= limit < KILLED else limit
 
-    def tried(self, p: int) -> Tried:
-        """How one program stands."""
+    def grade(self, p: int) -> TestResults:
+        """The results of one program on its tests."""
         within, over = self._in_time(p)
         skips = self.criterion["missing"] == "skip"
-        missing = [t for t, outcome in enumerate(self.readings.outcome[p]) if outcome == "missing"]
+        missing = [t for t, outcome in enumerate(self.durations.outcome[p]) if outcome == "missing"]
         lacking = set(missing) if skips else set()
         cells = {t: self._passes(p, t, within, over) for t in range(len(self.problem.tests))}
         crashed = {t: self._crashes(p, t) for t in self.ranked}
-        return Tried(self._correct(cells, lacking), within, over, crashed, frozenset(lacking & set(self.ranked)))
+        return TestResults(self._correct(cells, lacking), within, over, crashed, frozenset(lacking & set(self.ranked)))
 
     def _in_time(self, p: int) -> tuple[dict[int, bool], dict[int, bool]]:
         limits = self._limits(self.group[p]) if self.limited or self.criterion["timeout_ms"] else None
         within, over = {}, {}
-        for place, t in enumerate(self.ranked):
-            outcome, (low, high) = self.readings.outcome[p][t], self.readings.span[p][t]
+        for position, t in enumerate(self.ranked):
+            outcome, (low, high) = self.durations.outcome[p][t], self.durations.span[p][t]
             ended, failed = outcome in ("accepted", "wrong_answer") and low != FAILED, low == FAILED
             if limits is None:
-                untold = outcome == "failed" and not self.readings.pays_wrong
-                within[t], over[t] = ended, failed or untold or outcome == "time_limit"
+                unspecified = outcome == "failed" and not self.durations.pays_wrong
+                within[t], over[t] = ended, failed or unspecified or outcome == "time_limit"
             else:
-                within[t], over[t] = ended and high <= limits[place][0], failed or low > limits[place][1]
+                within[t], over[t] = ended and high <= limits[position][0], failed or low > limits[position][1]
         return within, over
 
     def _crashes(self, p: int, t: int) -> int:
-        """Whether a run ended in a crash: 1, 0, or -1 where it was never run, or cut below the limits asked for."""
-        if self.readings.span[p][t][LOW] == FAILED:
+        """Whether a run ended in a crash: 1, 0, or -1 where it was never run, or cut below the required limits."""
+        if self.durations.span[p][t][LOW] == FAILED:
             return 1
-        return -1 if self.readings.outcome[p][t] in ("missing", "failed") or self._cut_short(p, t) else 0
+        return -1 if self.durations.outcome[p][t] in ("missing", "failed") or self._cut_short(p, t) else 0
 
     def _cut_short(self, p: int, t: int) -> bool:
-        """Whether a run was killed below the limit that is asked for, for all that is known of that limit."""
-        if self.readings.outcome[p][t] != "time_limit" or not (self.limited or self.criterion["timeout_ms"]):
+        """Whether a run was killed below the required limit, for all that is known of that limit."""
+        if self.durations.outcome[p][t] != "time_limit" or not (self.limited or self.criterion["timeout_ms"]):
             return False
-        return self.readings.span[p][t][LOW] <= self._limits(self.group[p])[self.ranked.index(t)][HIGH]
+        return self.durations.span[p][t][LOW] <= self._limits(self.group[p])[self.ranked.index(t)][HIGH]
 
     def _passes(self, p: int, t: int, within: Mapping[int, bool], over: Mapping[int, bool]) -> int:
         """Whether a run passes its test: 1, 0, -1 undecided; a known failure stays one, however long it took."""
-        asked, outcome, ns = self.criterion, self.readings.outcome[p][t], self.readings.ns[p][t]
-        limit = None if asked["timeout_ms"] is None else asked["timeout_ms"] * MS
+        criterion, outcome, ns = self.criterion, self.durations.outcome[p][t], self.durations.ns[p][t]
+        limit = None if criterion["timeout_ms"] is None else criterion["timeout_ms"] * MS
         kinds = self.problem.tests[t]
         pure = kinds["optimization"] and not kinds["correctness"] and not kinds["original"]
-        untold, missing, ended = outcome == "failed", outcome == "missing", outcome == "accepted"
-        killed = untold or outcome == "time_limit"  # of a failure nobody says whether it was a kill, or at which limit
-        beyond = killed and limit is not None and (untold or self.readings.bound[p][t] < limit)
-        timeout = (killed and not beyond) or (ended and limit is not None and ns > limit)
+        unspecified, missing, ended = outcome == "failed", outcome == "missing", outcome == "accepted"
+        killed = unspecified or outcome == "time_limit"  # an unspecified failure may have been a kill, at any limit
+        censored_below_limit = killed and limit is not None and (unspecified or self.durations.bound[p][t] < limit)
+        timeout = (killed and not censored_below_limit) or (ended and limit is not None and ns > limit)
         failed = not (killed or missing or ended)
-        unknown = missing or untold or beyond or (ended and ns == ABSENT and limit is not None)
-        tolerated = asked["timeouts"] == "tolerated"
+        unknown = missing or unspecified or censored_below_limit or (ended and ns == ABSENT and limit is not None)
+        tolerated = criterion["timeouts"] == "tolerated"
         if self.limited and t in over:
             open_ = killed and not over[t]
             unknown = unknown or open_
             timeout = timeout and not (open_ and pure)
-        failed = failed or (timeout and not (pure and tolerated)) or (missing and asked["missing"] == "fail")
+        failed = failed or (timeout and not (pure and tolerated)) or (missing and criterion["missing"] == "fail")
         if self.limited and not tolerated and t in over:
             failed = failed or (over[t] and not missing)
             unknown = unknown or not (over[t] or within[t])
@@ -227,15 +230,15 @@ class Trials:
         return 1 if test["original"] or test["correctness"] else self.kept.get(t, 0)
 
 
-def own_scores(pool: Pool, n: int, group: str | None, criterion: dict[str, Any]) -> tuple[Fraction, Fraction]:
-    """The smallest and the largest score of a reference among the others, without its own group and one more."""
+def reference_scores(pool: Pool, n: int, group: str | None, criterion: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    """The smallest and the largest score of a reference among the others, without its group and one more."""
     out = pool.out({pool.group[n], group})
     spans = [pool.spans[n][t] for t in pool.tests]
-    return score(Side(pool, spans, out, LOW), criterion), score(Side(pool, spans, out, HIGH), criterion)
+    return score(Standing(pool, spans, out, LOW), criterion), score(Standing(pool, spans, out, HIGH), criterion)
 
 
-def _ahead(place: int, low: Sequence[int], high: Sequence[int], *, at_most: bool, sure: bool) -> int:
+def _ahead(position: int, low: Sequence[int], high: Sequence[int], *, at_most: bool, sure: bool) -> int:
     """How many tests come before one in the filter's order: perhaps (to be sure that it stays), or for certain."""
-    mine, theirs = (low, high) if at_most != sure else (high, low)
-    others = [value for other, value in enumerate(theirs) if other != place]
-    return sum(value < mine[place] if at_most else value > mine[place] for value in others)
+    ends, opposite = (low, high) if at_most != sure else (high, low)
+    others = [value for t, value in enumerate(opposite) if t != position]
+    return sum(value < ends[position] if at_most else value > ends[position] for value in others)

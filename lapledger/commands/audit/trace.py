@@ -8,7 +8,6 @@ import click
 
 from lapledger.cli.options import at_option, json_option, ledger_option
 from lapledger.consumers.derive.reward_audit import Trace, trace
-from lapledger.ledger.atomic_write import write_atomically
 from lapledger.render.output import print_json, say, stdout
 from lapledger.render.trace_tree import trace_tree
 from lapledger.settings import read_settings
@@ -33,14 +32,13 @@ if TYPE_CHECKING:
 def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | None, as_json: bool) -> None:
     """Follow a reward down to raw timings and compute it again from them. Exit code 1 when it does not agree.
 
-    REWARD_ID may be shortened to its first digits. A bundle holds the frames and blobs that the reward rests on, and
-    `verify.py`, which proves them against a head that you kept, with Python and pyarrow alone.
+    REWARD_ID may be shortened to its first digits. A bundle holds the frames and blobs behind the reward, and
+    the program that proves them against a head that you kept, with Python, pyarrow and numpy.
 
     \b
     Example:
       lap trace 3f2a91c0 --bundle reward.zip
-      unzip reward.zip verify.py
-      python -I verify.py reward.zip "$(cat head.txt)"
+      python -I reward.zip --head "$(cat head.txt)"
     """
     with asking(read_settings(ledger=ledger).location, at) as questions:
         found = trace(questions.ledger, questions, reward_id)
@@ -56,10 +54,9 @@ def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | N
 
 def _write_bundle(questions: "Questions", found: Trace, path: Path) -> None:
     from lapledger.consumers.derive.reward_evidence import rests_on
-    from lapledger.ledger.proof.bundles.bundle import bundle
+    from lapledger.ledger.proof.bundles.reward_bundle import write_reward_bundle
 
     rests = rests_on(questions.ledger, questions, found)
-    data = bundle(questions.ledger, rests)
-    write_atomically(path, data)
-    frames = sum(map(len, rests.places.values()))
-    say(f"{path}: {frames} frames, {len(rests.blobs)} blobs, {len(data)} bytes; check it with `python verify.py`")
+    done = write_reward_bundle(path, questions.ledger, rests)
+    size = f"{done.frames} frames, {len(rests.blobs)} blobs, {done.bytes} bytes"
+    say(f"{path}: {size}; check it with `python {path.name}`")

@@ -15,7 +15,7 @@ from lapledger.settings import read_settings
 from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
-    from lapledger.consumers.exports.bundle_facts import LeftOut
+    from lapledger.consumers.exports.bundle_contents import ExcludedCriterion
     from lapledger.consumers.exports.judged_export import ExportRequest, JudgedExport
     from lapledger.ledger.questions.queries import Questions
 
@@ -35,7 +35,7 @@ def bundle(path: Path, **flags: Any) -> None:
       python campaign.zip
       python campaign.zip --tau 50 --json
     """
-    from lapledger.consumers.exports.bundle import write_bundle
+    from lapledger.consumers.exports.campaign_bundle import write_campaign_bundle
     from lapledger.consumers.exports.judged_export import judge_export
 
     request = request_of(flags)
@@ -46,7 +46,7 @@ def bundle(path: Path, **flags: Any) -> None:
             def told(done: int, total: int) -> None:
                 bar.update(bar.task_ids[0], completed=done, total=total)
 
-            done = write_bundle(path, questions, [answer, *answers], told, left_out=left)
+            done = write_campaign_bundle(path, questions, [answer, *answers], told, excluded=left)
         found = {"cut": str(questions.cut), "path": path.name, **asdict(done)}
     if flags["as_json"]:
         print_json(found)
@@ -62,7 +62,7 @@ def bundle(path: Path, **flags: Any) -> None:
 @click.option("--head", default=None, metavar="HEAD", help="A head that you stored, from `lap verify --print-head`.")
 @json_option
 def check(path: Path, head: str | None, as_json: bool) -> None:
-    """Prove a bundle and replay its tables with the code of this release, not with what came in the bundle.
+    """Prove the bundle of a campaign or a reward with the code of this release, not with the code in the bundle.
 
     Exit code 1 when anything differs, 3 when all holds but a table could not be replayed.
 
@@ -70,17 +70,17 @@ def check(path: Path, head: str | None, as_json: bool) -> None:
     Example:
       lap export check campaign.zip --head "$(cat head.txt)"
     """
-    from lapledger.consumers.exports.replayer.cli import main
+    from lapledger.consumers.exports.campaign_bundle import check_bundle
 
     words = [*(["--head", head] if head else []), *(["--json"] if as_json else [])]
-    code = main(words, str(path))
+    code = check_bundle(words, str(path))
     if code:
         raise click.exceptions.Exit(code)
 
 
-def _declared(questions: "Questions", request: "ExportRequest") -> "tuple[list[JudgedExport], list[LeftOut]]":
+def _declared(questions: "Questions", request: "ExportRequest") -> "tuple[list[JudgedExport], list[ExcludedCriterion]]":
     """The answers to every criterion in the ledger but the one asked; told which one cannot be answered, and why."""
-    from lapledger.consumers.exports.bundle_facts import LeftOut
+    from lapledger.consumers.exports.bundle_contents import ExcludedCriterion
     from lapledger.consumers.exports.judged_export import ExportRequest, judge_export
     from lapledger.replay.criteria import Criterion
 
@@ -94,6 +94,6 @@ def _declared(questions: "Questions", request: "ExportRequest") -> "tuple[list[J
                     judge_export(questions, ExportRequest(row["name"], criterion, request.campaign, request.source))
                 )
         except LapError as why:
-            say(f"criterion {row['name']} is left out: {why}")
-            left.append(LeftOut(row["criterion_hash"], row["canonical"], str(why)))
+            say(f"criterion {row['name']} is excluded: {why}")
+            left.append(ExcludedCriterion(row["criterion_hash"], row["canonical"], str(why)))
     return answers, left

@@ -1,1 +1,1 @@
-"""Proof bundles: single frames extracted, written and verified without a ledger."""
+"""Proof bundles: one writer of zip files that prove what a ledger held, and the verifier that travels in them."""
