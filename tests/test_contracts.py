@@ -32,6 +32,8 @@ PLANTS = {
     "kernel-without-shell": ("replay/judging/rewards.py", "import lapledger.replay.loading"),
     "kernel-layers": ("replay/judging/gates.py", "import lapledger.replay.estimates"),
     "kernel-no-io": ("replay/judging/gates.py", "import time"),
+    "consumers-layers": ("consumers/storage/sealer.py", "import lapledger.consumers.derive.rewarder"),
+    "bundle-program": ("consumers/exports/replayer/scores.py", "import lapledger.ledger.codec.canonical"),
     "home-click": ("lapledger/trainers.py", "import click"),
     "home-rich": ("lapledger/workflows/session.py", "import rich"),
     "home-duckdb": ("lapledger/render/output.py", "import duckdb"),
