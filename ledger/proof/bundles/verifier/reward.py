@@ -2,9 +2,9 @@
 
     python REWARD.zip [--head HEAD]
 
-HEAD is what `lap verify --print-head` printed and you kept: with it, the reward and its timings are proven to be what the
-ledger held then. Of trace.json `reward`, `criterion`, `calibration` and `program` are checked; the rest is for reading.
-Exit code 1 when anything differs.
+HEAD is what `lap verify --print-head` printed and you kept: with it, the reward and its timings are proven to be what
+the ledger held then. Of trace.json `reward`, `criterion`, `calibration` and `program` are checked, the rest is for
+reading. Exit code 1 when anything differs.
 """
 
 import argparse
