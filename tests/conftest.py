@@ -18,6 +18,7 @@ from tests.support.shared import build_once
 pytest_plugins = ["tests.support.databases"]
 
 settings.register_profile("lap", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("quick", settings.get_profile("lap"), max_examples=20)
 settings.load_profile("lap")
 hide_given()
 

@@ -1,8 +1,6 @@
 """Campaigns of two pairs of training runs over four problems, for comparisons and calibrations."""
 
-from dataclasses import replace
-
-from tests.support.screen_ledgers import Program, campaign_facts, run_facts
+from tests.support.screen_ledgers import Program, opening_over, run_facts
 
 PROBLEMS = tuple(f"p{i}.0123456789ab" for i in range(1, 5))
 FIRST = {"top-1": (15, 55, 95, None), "top-2": (15, 55, 95, None), "base-1": (55, 95, 95, None), "base-2": (55,) * 4}
@@ -25,10 +23,14 @@ def programs(problem, scale=lambda ms: ms):
 
 def campaign(name, scale=lambda ms: ms, *, left_out=()):
     """The opening and the runs of a campaign over the four problems, without some programs."""
-    openings, run = [], []
-    for problem in PROBLEMS:
-        chosen = [program for program in programs(problem, scale) if program.name not in left_out]
-        openings += campaign_facts(name, problem, chosen)
-        run += [fact for program in chosen for fact in run_facts(name, problem, program)]
-    ids = {key: tuple(item for part in openings for item in getattr(part, key)) for key in ("programs", "references")}
-    return [replace(openings[0], problems=PROBLEMS, works=sum(item.works for item in openings), **ids), *run]
+    programs_of = {
+        problem: [program for program in programs(problem, scale) if program.name not in left_out]
+        for problem in PROBLEMS
+    }
+    run = [
+        fact
+        for problem, chosen in programs_of.items()
+        for program in chosen
+        for fact in run_facts(name, problem, program)
+    ]
+    return [opening_over(name, programs_of), *run]

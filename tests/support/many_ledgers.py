@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.support.screen_ledgers import Program, append, campaign_facts, problem_facts, run_facts
+from tests.support.screen_ledgers import Program, append, opening_over, problem_facts, run_facts
 
 PROBLEMS = ("easy.0123456789ab", "middle.0123456789ab", "hard.0123456789ab")
 MODELS = {  # ms of each program; None is a wrong answer
@@ -28,21 +28,14 @@ def make_many(root, *, killed=False, more=(), change=lambda fact: fact):
 
     `more` are further facts, and `change` is applied to every fact.
     """
-    facts, openings = [], []
-    for factor, problem in enumerate(PROBLEMS):
-        chosen = list(programs(1 + factor))
-        if killed:
-            chosen = [
-                replace(p, ms=(10_000, 1), outcomes={0: "time_limit"}) if p.name == "base-0" else p for p in chosen
-            ]
+    programs_of = {problem: list(programs(1 + number)) for number, problem in enumerate(PROBLEMS)}
+    if killed:
+        slow = {"ms": (10_000, 1), "outcomes": {0: "time_limit"}}
+        programs_of = {
+            key: [replace(p, **slow) if p.name == "base-0" else p for p in programs_of[key]] for key in PROBLEMS
+        }
+    facts = [opening_over("nightly", programs_of)]
+    for problem, chosen in programs_of.items():
         facts += problem_facts(problem, chosen, 2)
-        openings += campaign_facts("nightly", problem, chosen)
         facts += [fact for program in chosen for fact in run_facts("nightly", problem, program)]
-    opening = replace(
-        openings[0],
-        problems=PROBLEMS,
-        programs=tuple(name for item in openings for name in item.programs),
-        references=tuple(name for item in openings for name in item.references),
-        works=sum(item.works for item in openings),
-    )
-    return append(root, [change(fact) for fact in (opening, *facts, *more)])
+    return append(root, [change(fact) for fact in (*facts, *more)])

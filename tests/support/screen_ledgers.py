@@ -1,7 +1,7 @@
 """Real ledgers with synthetic facts, made through the real path: producer, local stream, sink."""
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lapledger.consumers.ingest.sink import drain
 from lapledger.ledger.codec.canonical import blob_digest, sha256_fields, work_id
@@ -102,6 +102,14 @@ def campaign_facts(campaign, problem, programs):
         warmups=0,
         works=sum(len(p.ms) for p in programs),
     )
+
+
+def opening_over(campaign, programs_of):
+    """The opening of a campaign over several problems, from a problem's id to its programs."""
+    parts = [fact for problem, programs in programs_of.items() for fact in campaign_facts(campaign, problem, programs)]
+    keys = ("problems", "programs", "references")
+    joined = {key: tuple(item for part in parts for item in getattr(part, key)) for key in keys}
+    return replace(parts[0], works=sum(part.works for part in parts), **joined)
 
 
 def run_facts(campaign, problem, program):
