@@ -1,4 +1,4 @@
-"""Every command of the README is run as it stands there, in order, on a copy of the demo's ledger."""
+"""Every command of the README and the tutorial is run as it stands there, in order, on a copy of the demo's ledger."""
 
 import os
 import re
@@ -10,20 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.lapledger.test_api_page import last_value, plain
 from tests.lapledger.test_screens_command import terminal
 from tests.support.lap import environment, sql, well
 from tests.support.packages import make_package
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+PAGES = README + (ROOT / "docs" / "tutorial.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 BIN = Path(sys.executable).parent
 
-BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-LINES = [line for block in BLOCKS for line in block.replace("\\\n", " ").splitlines() if line and line[0] != "#"]
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
+TEXT = "".join(BLOCKS).replace("\\\n", " ")
+LINES = list(dict.fromkeys(line for line in TEXT.splitlines() if line and line[0] != "#"))
 LAP = [line for line in LINES if line.startswith("lap ")]
 MAKE = [line for line in LINES if line.startswith("make ")]
-SCREENS = sorted({*re.findall(r"`(lap tui .*?)`", README), *(line for line in LAP if line.startswith("lap tui"))})
+SCREENS = sorted({*re.findall(r"`(lap tui .*?)`", PAGES), *(line for line in LAP if line.startswith("lap tui"))})
 
 PROGRAM_ID = r"[a-z0-9-]+\.[0-9a-f]{12}/\w+\.[0-9a-f]{12}"
 EXPECTED = {
@@ -84,13 +87,31 @@ def test_the_screens_open_and_quit(folder: Path, line: str, monkeypatch: pytest.
 def test_programs_that_the_readme_shows_are_the_demo_s(demo: Path) -> None:
     """Ids are digests of the committed corpus: each one in the text is a program of the demo's ledger."""
     known = {row[0] for row in sql(demo, "SELECT program_id FROM program")}
-    assert set(re.findall(PROGRAM_ID, README)) <= known
+    assert set(re.findall(PROGRAM_ID, PAGES)) <= known
 
 
-def test_links_lead_to_files() -> None:
-    """Every relative link and picture of the README is there."""
-    links = [link.partition("#")[0] for link in re.findall(r"\]\((?!https?:)([^)]+)\)", README)]
-    assert [link for link in links if not (ROOT / link).exists()] == []
+def test_the_python_of_the_readme_gives_its_output(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first lines that a reader types, with the table below them; numbers differ from machine to machine."""
+    monkeypatch.chdir(folder)
+    [(code, output)] = re.findall(r"^```python\n(.*?)^```$\n\n```text\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert plain(repr(last_value(code, {}))) == plain(output)
+
+
+LINKING = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+
+
+@pytest.mark.parametrize("page", LINKING, ids=[str(page.relative_to(ROOT)) for page in LINKING])
+def test_links_lead_to_files(page: Path) -> None:
+    """Every relative link and picture of a page is there."""
+    links = [link.partition("#")[0] for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text())]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    """docs/README.md links every page beside it."""
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {name for name in pages if f"({name}" not in index} == set()
 
 
 def test_make_targets_are_those_of_the_makefile() -> None:

@@ -21,9 +21,9 @@ CANDIDATES = tuple(name for name in DURATIONS_MS if not name.startswith("R"))
 INTRODUCTION = """
 # Criteria
 
-A criterion is the question that is put to stored measurements: plain data in a TOML file, a preset, or flags of
-`lap replay`, `lap reward` and `lap why`. Its hash covers its canonical form (RFC 8785, defaults left out), so a key
-that is added with a default changes no hash.
+A criterion defines how stored measurements are scored: plain data in a TOML file, a preset, flags of `lap replay`,
+`lap reward` and `lap why`, or arguments of the Python API. Its hash covers its canonical form (RFC 8785, without
+defaults), so adding a key with a default changes no hash.
 
 ```toml
 tau = 30
@@ -35,27 +35,27 @@ min_references = 8
 
 `lap replay --criterion strict.toml`
 
-## What comes out
+## Output
 
 Correctness c and the optimization gate g are 1, 0 or *undecided*; the quality q lies in [0, 1], 0 best, and is an
-interval where something was never seen. A program passes when c and g are 1. The gate g asks that q <= tau/100 and,
-with `in_time`, that every optimization test kept ends within its limit; under a reward that pays for speed whatever is
-right (`additive`, `optimization-only`, `multitask`) also that no optimization test kept crashed.
+interval where data is missing. A program passes when c and g are 1. The gate g requires that q <= tau/100 and,
+with `in_time`, that every optimization test kept ends within its limit; under a reward that pays for speed regardless
+of correctness (`additive`, `optimization-only`, `multitask`) also that no optimization test kept crashed.
 
-- A run killed at its limit is slower than every duration up to that limit; against a longer one nobody knows.
-- A limit may be tightened at will. One above the limit that was executed is never guessed: where a killed run would
-  decide, the verdict is undecided, and names the run.
-- A reference that is undecided ranks nobody. A program of the pool is ranked, and held to limits, without itself and
+- A run killed at its limit is slower than every duration up to that limit; against a longer one its rank is unknown.
+- A limit may be tightened freely. Results under one above the executed limit are never guessed: where a killed run
+  would decide, the verdict is undecided, and names the run.
+- An undecided reference is not in the pool. A program of the pool is ranked, and held to limits, without itself and
   its exact duplicates. Filters take the whole pool, so that all programs meet the same tests.
-- A mean, a limit or a median that hangs on a killed reference is an interval, or undecided.
-- A run of which another tool says that it failed, and not how, fails where every kind of failure does. Where only some
-  do (timeouts tolerated, a limit asked for, wrong answers ranked by their durations) it is undecided.
-- A reward lies between two bounds, and is decided where they meet. These bounds, the bound that undecided verdicts
+- A mean, a limit or a median that depends on a killed reference is an interval, or undecided.
+- A run that another tool reports as failed without a reason fails where every kind of failure does. Where only some
+  do (timeouts tolerated, a limit set, wrong answers ranked by their durations) it is undecided.
+- A reward lies between two bounds, and is decided where they are equal. These bounds, the bound that undecided verdicts
   leave on pass@k, and the sampling interval over problems are separate columns, never merged.
-- A problem of which a filter keeps no test leaves the environment: it is counted, and nothing is said of it.
-- Programs of different campaigns meet only through a named calibration; without one a comparison is refused.
+- A problem of which a filter keeps no test is excluded and counted.
+- Programs of different campaigns are compared only through a named calibration; without one it is an error.
 
-Ranks are counted, and thresholds compared as fractions: no verdict hangs on the last bit of a float. Logarithms and
+Ranks are counted, and thresholds compared as fractions: no verdict depends on the last bit of a float. Logarithms and
 ratios are rounded to whole steps first, which is part of their definition.
 """
 
@@ -71,7 +71,7 @@ def criteria_page(note: str) -> Iterator[str]:
     yield "Where the speed constraint enters, under the names of the field's paper. Each block is the whole criterion."
     yield from _presets(ENVIRONMENTS)
     yield from ("", "## Rewards", "")
-    yield "The presets above pay +1 for a pass and -1 for a fail. These pay otherwise; any reward goes with any"
+    yield "The presets above pay +1 for a pass and -1 for a fail. The following differ; any reward goes with any"
     yield "environment."
     yield from _presets(REWARDS)
     yield from ("", "## Names and hashes", "", "| name | hash | canonical form |", "|---|---|---|")

@@ -155,12 +155,13 @@ def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledg
     assert well("verify", "--ledger", copy).code == 0
 
 
-def test_conversations_are_read_like_texts(asked: Rewards) -> None:
-    """TRL's chat form: a prompt of messages, and a completion of one message."""
+def test_conversations_are_read_like_texts(asked: Rewards, capfd: pytest.CaptureFixture[str]) -> None:
+    """TRL's chat form: a prompt of messages, and a completion of one message; nothing is printed."""
     reward = trl_rewards(asked, num_generations=1, column="task")
     prompts = [[{"role": "user", "content": "Add up."}]]
     completions = [[{"role": "assistant", "content": RIGHT}]]
     assert reward(prompts=prompts, completions=completions, task=["sums"]) == [1.0]
+    assert capfd.readouterr() == ("", "")
 
 
 def answers(compute: Callable[..., Any], rows: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
