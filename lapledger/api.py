@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lapledger.criterion_arguments import named_criterion, tau_texts
 from lapledger.ledger.errors import UserError
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.results import Comparison, Explanations, Replay, RewardTrace, Table
 from lapledger.settings import Settings, read_settings
-from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -41,7 +41,7 @@ class Ledger:
         """Open the ledger of the settings at a cut; UserError as for `lapledger.open`."""
         self._folder = settings.ledger
         self._stack = ExitStack()
-        self._queries: Questions | None = self._stack.enter_context(asking(settings.location, at))
+        self._queries: Questions | None = self._stack.enter_context(open_questions(settings.location, at))
         self._cut = str(self._queries.cut)
 
     @property

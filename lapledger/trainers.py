@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lapledger.cli.criterion_options import read_criterion
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.reporter import LOGGING
-from lapledger.workflows.session import Writing
+from lapledger.workflows.session import LedgerWriter
 
 if TYPE_CHECKING:
     from lapledger.consumers.training.completions import Completion
@@ -64,7 +64,7 @@ class Scoring:
         training = Training(rewards.training, rewards.model, rewards.data, rewards.seed, rewards.temperature)
         settings: Settings = read_settings(ledger=rewards.ledger, **rewards.settings)
         name, criterion = read_criterion(rewards.criterion, {})
-        self._open = Writing(open_ledger(settings.location), f"trainer {rewards.training}", LOGGING)
+        self._open = LedgerWriter(open_ledger(settings.location), f"trainer {rewards.training}", LOGGING)
         try:
             self._alone = hold_training(self._open.ledger.root, rewards.training) if alone else None
         except UserError:

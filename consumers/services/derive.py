@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate
 from lapledger.consumers.derive.rewarder import Assigned, assign
-from lapledger.consumers.services.service_loop import Edge, NamedLease, Pace
+from lapledger.consumers.services.service_loop import NamedLease, Pace, ServiceContext
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import CONTROL, FACTS
 from lapledger.ledger.store.cuts import Cut
@@ -31,24 +31,24 @@ class RewardOrder:
 class _Waiting:
     """Tells what is waited for, once for each reason."""
 
-    def __init__(self, edge: Edge) -> None:
-        self._edge = edge
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
         self._reason = ""
 
-    def tell(self, reason: str, *, cut: str) -> None:
+    def log(self, reason: str, *, cut: str) -> None:
         """A reason that differs from the last one is told."""
         if reason != self._reason:
-            self._edge.tell("waiting", reason=reason, cut=cut)
+            self._context.log("waiting", reason=reason, cut=cut)
         self._reason = reason
 
 
 class RewardFollower:
     """Assigns the rewards of the problems whose partition of `facts` it was assigned."""
 
-    def __init__(self, ledger: Ledger, producer: Producer, order: RewardOrder, edge: Edge) -> None:
-        self._ledger, self._producer, self._order, self._edge = ledger, producer, order, edge
-        self._pace = Pace(edge.monotonic)
-        self._waiting = _Waiting(edge)
+    def __init__(self, ledger: Ledger, producer: Producer, order: RewardOrder, context: ServiceContext) -> None:
+        self._ledger, self._producer, self._order, self._context = ledger, producer, order, context
+        self._pace = Pace(context.monotonic)
+        self._waiting = _Waiting(context)
         self._seen: tuple[tuple[str, int, int], ...] = ()
         self._told: set[str] = set()
         self._warned: tuple[str, ...] = ()
@@ -83,22 +83,22 @@ class RewardFollower:
         except ReplayError:  # the criterion is refused, whatever comes
             raise
         except UserError as error:  # what is asked for is not there yet
-            self._waiting.tell(str(error), cut=str(self._ledger.cut()))
+            self._waiting.log(str(error), cut=str(self._ledger.cut()))
             return
         self._told |= {reward.reward_id for reward in done.new}
-        self._tell(done)
+        self._log(done)
         words = f"{done.waiting} candidates are open or undecided" if done.waiting else "new facts"
-        self._waiting.tell(words, cut=done.cut)
+        self._waiting.log(words, cut=done.cut)
 
-    def _tell(self, done: Assigned) -> None:
+    def _log(self, done: Assigned) -> None:
         """What was assigned, and what is new to be wary of in it."""
         criterion = self._order.criterion.hash
         for warning in done.warnings if done.warnings != self._warned else ():
-            self._edge.tell("be wary", level="warning", warning=warning, criterion=criterion, cut=done.cut)
+            self._context.log("be wary", level="warning", warning=warning, criterion=criterion, cut=done.cut)
         self._warned = done.warnings
         if not done.new:
             return
-        self._edge.tell(
+        self._context.log(
             "rewards assigned",
             count=len(done.new),
             problems=sorted({reward.problem_id for reward in done.new}),
@@ -115,11 +115,11 @@ class CalibrationFollower:
     It tries while it was assigned the one partition of `control`, and may while it holds the lease of the target.
     """
 
-    def __init__(self, ledger: Ledger, producer: Producer, order: CalibrationOrder, edge: Edge) -> None:
-        self._ledger, self._producer, self._order, self._edge = ledger, producer, order, edge
-        self._lease = NamedLease(ledger, f"calibrate:{order.target}", edge)
-        self._pace = Pace(edge.monotonic)
-        self._waiting = _Waiting(edge)
+    def __init__(self, ledger: Ledger, producer: Producer, order: CalibrationOrder, context: ServiceContext) -> None:
+        self._ledger, self._producer, self._order, self._context = ledger, producer, order, context
+        self._lease = NamedLease(ledger, f"calibrate:{order.target}", context)
+        self._pace = Pace(context.monotonic)
+        self._waiting = _Waiting(context)
         self._seen: Cut | None = None
         self._told: set[str] = set()
 
@@ -146,12 +146,12 @@ class CalibrationFollower:
         except ReplayError:
             raise
         except UserError as error:  # a campaign is not there yet, or not complete
-            self._waiting.tell(str(error), cut=str(self._ledger.cut()))
+            self._waiting.log(str(error), cut=str(self._ledger.cut()))
             return
-        self._waiting.tell("new facts", cut=fitted.cut)
+        self._waiting.log("new facts", cut=fitted.cut)
         if fitted.calibration_id not in self._told:
             self._told.add(fitted.calibration_id)
-            self._edge.tell(
+            self._context.log(
                 "calibration fitted",
                 calibration=fitted.calibration_id,
                 kind=fitted.kind,

@@ -3,7 +3,7 @@
 Members sit on numbered seats, each a named lease; the partitions are dealt out to the taken seats in turn.
 """
 
-from lapledger.consumers.services.service_loop import Edge, NamedLease
+from lapledger.consumers.services.service_loop import NamedLease, ServiceContext
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql import leases
 from lapledger.ledger.streams.base import Group, Partition
@@ -16,9 +16,9 @@ class SeatedGroup:
     """A `Group` over one that assigns everything to everybody. Until a seat that fell empty is noticed, by the end of
     its lease, its partitions rest."""
 
-    def __init__(self, inner: Group, ledger: Ledger, name: str, edge: Edge) -> None:
-        self._inner, self._ledger, self._edge = inner, ledger, edge
-        self._seats = [NamedLease(ledger, f"{name}#{number}", edge) for number in range(SEATS)]
+    def __init__(self, inner: Group, ledger: Ledger, name: str, context: ServiceContext) -> None:
+        self._inner, self._ledger, self._context = inner, ledger, context
+        self._seats = [NamedLease(ledger, f"{name}#{number}", context) for number in range(SEATS)]
         self._mine: int | None = None
 
     def assigned(self, wait_seconds: float) -> frozenset[Partition]:
@@ -27,7 +27,7 @@ class SeatedGroup:
         mine = self._seat()
         if mine is None:
             return frozenset()
-        taken = leases.live(self._ledger.engine, [seat.name for seat in self._seats], self._edge.now_ms())
+        taken = leases.live(self._ledger.engine, [seat.name for seat in self._seats], self._context.now_ms())
         order = [number for number, seat in enumerate(self._seats) if seat.name in taken or number == mine]
         return frozenset(everything[order.index(mine) :: len(order)])
 

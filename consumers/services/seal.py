@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from lapledger.consumers.services.service_loop import Edge, NamedLease, Pace
+from lapledger.consumers.services.service_loop import NamedLease, Pace, ServiceContext
 from lapledger.consumers.storage.compactor import compact
 from lapledger.consumers.storage.sealer import Sealed, seal
 from lapledger.ledger.store.open_ledger import Ledger
@@ -41,10 +41,10 @@ class SealWhen:
 class SealFollower:
     """Seals and compacts while it holds the lease; a second one waits for the first to end."""
 
-    def __init__(self, ledger: Ledger, edge: Edge, when: SealWhen) -> None:
-        self._ledger, self._edge, self._when = ledger, edge, when
-        self._lease = NamedLease(ledger, LEASE, edge)
-        self._pace = Pace(edge.monotonic, rest=10)
+    def __init__(self, ledger: Ledger, context: ServiceContext, when: SealWhen) -> None:
+        self._ledger, self._context, self._when = ledger, context, when
+        self._lease = NamedLease(ledger, LEASE, context)
+        self._pace = Pace(context.monotonic, rest=10)
         self._seen: dict[Partition, tuple[int, float]] = {}
 
     def step(self, assigned: frozenset[Partition]) -> bool:
@@ -62,7 +62,7 @@ class SealFollower:
         return True
 
     def _due(self) -> bool:
-        now = self._edge.monotonic()
+        now = self._context.monotonic()
         with reading(self._ledger.engine) as connection:
             tail = {(row.stream, row.partition): (row.first, row.bytes) for row in connection.execute(_TAIL)}
         before = self._seen
@@ -79,12 +79,12 @@ class SealFollower:
             after = int(connection.execute(_LAST_SEGMENT).scalar_one())
         sealed = seal(self._ledger)
         if sealed != Sealed():
-            self._edge.tell("sealed", **self._words(sealed, after))
+            self._context.log("sealed", **self._words(sealed, after))
         if not self._lease.hold():
             return
-        merged = compact(self._ledger, self._edge.now_ms(), at_least=TOGETHER)
+        merged = compact(self._ledger, self._context.now_ms(), at_least=TOGETHER)
         if merged.segments:
-            self._edge.tell(
+            self._context.log(
                 "compacted",
                 superseded=merged.superseded,
                 segments=merged.segments,

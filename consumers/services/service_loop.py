@@ -28,7 +28,7 @@ SILENT_SECONDS = 15.0
 MOST_REST_SECONDS = 15.0
 
 
-class Tell(Protocol):
+class Logger(Protocol):
     """A line of the log: what happened, how grave it is (`info`, `warning` or `error`), and plain values."""
 
     def __call__(self, event: str, *, level: str = "info", **fields: Any) -> None:
@@ -37,7 +37,7 @@ class Tell(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ServiceContext:
     """What a service is given: its name among others, how long its leases last, its clocks and its log."""
 
     holder: str
@@ -45,7 +45,7 @@ class Edge:
     now_ms: Callable[[], int]
     monotonic: Callable[[], float]
     utc_now: Callable[[], str]
-    tell: Tell
+    log: Logger
 
     def term(self) -> Term:
         """A lease from now on."""
@@ -64,16 +64,16 @@ class Follower(Protocol):
         ...
 
 
-def follow(group: Group, follower: Follower, stop: threading.Event, tell: Tell) -> None:
+def follow(group: Group, follower: Follower, stop: threading.Event, logger: Logger) -> None:
     """Steps until `stop` is set, then finishes what runs and leaves the group. A failure leaves the group too.
 
     A server that does not answer is waited for: every step can be done again.
     """
-    member = _Member(group, tell)
+    member = _Member(group, logger)
     try:
         while not stop.is_set():
             member.step(follower)
-        tell("stopping")
+        logger("stopping")
         while not follower.finish():
             member.stay()
     finally:
@@ -83,8 +83,8 @@ def follow(group: Group, follower: Follower, stop: threading.Event, tell: Tell) 
 class _Member:
     """A follower's place in its group: what it was assigned last, and whether a server is away."""
 
-    def __init__(self, group: Group, tell: Tell) -> None:
-        self._group, self._tell = group, tell
+    def __init__(self, group: Group, logger: Logger) -> None:
+        self._group, self._log = group, logger
         self._assigned: frozenset[Partition] | None = None
         self._more = True
         self._away = False
@@ -103,7 +103,7 @@ class _Member:
             self._rest(str(away))
         elif self._away:
             self._away = False
-            self._tell("server back")
+            self._log("server back")
 
     def _learn(self) -> Unavailable | None:
         """Asks what is assigned now; why that is not known, if it is not."""
@@ -112,7 +112,7 @@ class _Member:
         except Unavailable as error:
             return error
         if now != self._assigned:
-            self._tell("assigned", partitions=[f"{stream}/{partition}" for stream, partition in sorted(now)])
+            self._log("assigned", partitions=[f"{stream}/{partition}" for stream, partition in sorted(now)])
             self._assigned = now
         return None
 
@@ -126,7 +126,7 @@ class _Member:
     def _rest(self, reason: str) -> None:
         if not self._away:
             self._away = True
-            self._tell("server away", level="warning", reason=reason)
+            self._log("server away", level="warning", reason=reason)
         time.sleep(WAIT_SECONDS)
 
 
@@ -145,30 +145,30 @@ class Alone:
 class NamedLease:
     """A named lease that a service takes when it is free and prolongs while it is held."""
 
-    def __init__(self, ledger: Ledger, name: str, edge: Edge) -> None:
-        self._ledger, self.name, self._edge = ledger, name, edge
+    def __init__(self, ledger: Ledger, name: str, context: ServiceContext) -> None:
+        self._ledger, self.name, self._context = ledger, name, context
         self._renew_ms = 0
         self.epoch: int | None = None
 
     def hold(self) -> bool:
         """Whether this process holds the lease now. To be called far more often than the lease lasts."""
-        term = self._edge.term()
+        term = self._context.term()
         if self.epoch is not None and term.now_ms < self._renew_ms:
             return True
         if self.epoch is not None and not leases.renew(self._ledger.engine, self.name, term, epoch=self.epoch):
-            self._edge.tell("lease lost", level="warning", lease=self.name, lease_epoch=self.epoch)
+            self._context.log("lease lost", level="warning", lease=self.name, lease_epoch=self.epoch)
             self.epoch = None
         if self.epoch is None:
             self.epoch = leases.take(self._ledger.engine, self.name, term)
             if self.epoch is not None:
-                self._edge.tell("lease taken", lease=self.name, lease_epoch=self.epoch)
+                self._context.log("lease taken", lease=self.name, lease_epoch=self.epoch)
         self._renew_ms = term.now_ms + term.lasts_ms // 3
         return self.epoch is not None
 
     def drop(self) -> None:
         """Gives it back."""
         if self.epoch is not None:
-            leases.drop(self._ledger.engine, self.name, self._edge.holder, epoch=self.epoch)
+            leases.drop(self._ledger.engine, self.name, self._context.holder, epoch=self.epoch)
             self.epoch = None
 
 
@@ -199,18 +199,18 @@ _READ_UP_TO = text("SELECT stream, partition, next_position FROM stream_position
 class SinkWatch:
     """A follower that says so, now and then, when records wait on the stream and no sink is there to admit them."""
 
-    def __init__(self, follower: Follower, ledger: Ledger, stream: Stream, edge: Edge) -> None:
-        self._follower, self._ledger, self._stream, self._edge = follower, ledger, stream, edge
-        self._next = edge.monotonic() + SILENT_SECONDS
+    def __init__(self, follower: Follower, ledger: Ledger, stream: Stream, context: ServiceContext) -> None:
+        self._follower, self._ledger, self._stream, self._context = follower, ledger, stream, context
+        self._next = context.monotonic() + SILENT_SECONDS
 
     def step(self, assigned: frozenset[Partition]) -> bool:
         """The follower's step, and then a look: a stream that does not answer must not keep it from its work."""
         more = self._follower.step(assigned)
-        if self._edge.monotonic() >= self._next:
-            self._next = self._edge.monotonic() + SILENT_SECONDS
+        if self._context.monotonic() >= self._next:
+            self._next = self._context.monotonic() + SILENT_SECONDS
             waiting = self._waiting()
             if waiting:
-                self._edge.tell("no sink", level="warning", waiting=waiting, advice="start one with `lap sink`")
+                self._context.log("no sink", level="warning", waiting=waiting, advice="start one with `lap sink`")
         return more
 
     def finish(self) -> bool:
@@ -219,7 +219,7 @@ class SinkWatch:
 
     def _waiting(self) -> list[str]:
         with reading(self._ledger.engine) as connection:
-            if connection.execute(_LEASED, {"now": self._edge.now_ms()}).scalar_one():
+            if connection.execute(_LEASED, {"now": self._context.now_ms()}).scalar_one():
                 return []
             read = {(row.stream, row.partition): row.next_position for row in connection.execute(_READ_UP_TO)}
         ends = sorted(self._stream.ends().items())

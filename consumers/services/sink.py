@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from lapledger.consumers.ingest.admission import Drained, Position, positions
 from lapledger.consumers.ingest.sink import drain
-from lapledger.consumers.services.service_loop import Edge
+from lapledger.consumers.services.service_loop import ServiceContext
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
@@ -42,8 +42,8 @@ _QUARANTINED = text(
 class PartitionLeases:
     """The partition leases of one process."""
 
-    def __init__(self, ledger: Ledger, edge: Edge, *, assigned_by_broker: bool) -> None:
-        self._engine, self._edge, self._force = ledger.engine, edge, assigned_by_broker
+    def __init__(self, ledger: Ledger, context: ServiceContext, *, assigned_by_broker: bool) -> None:
+        self._engine, self._context, self._force = ledger.engine, context, assigned_by_broker
         self._before: frozenset[Partition] = frozenset()
         self._renew_ms = 0
         self.held: dict[Partition, int] = {}
@@ -68,14 +68,14 @@ class PartitionLeases:
     def _take(self, places: Collection[Partition], fresh: Collection[Partition]) -> None:
         taken = {}
         for place in sorted(places):
-            epoch = leases.take_partition(self._engine, *place, self._edge.term(), force=place in fresh)
+            epoch = leases.take_partition(self._engine, *place, self._context.term(), force=place in fresh)
             if epoch is not None:
                 taken[place] = epoch
         self.held |= taken
-        self._tell("leases taken", taken)
+        self._log("leases taken", taken)
 
     def _renew(self) -> None:
-        term = self._edge.term()
+        term = self._context.term()
         if not self.held or term.now_ms < self._renew_ms:
             return
         self._renew_ms = term.now_ms + term.lasts_ms // 3
@@ -85,38 +85,44 @@ class PartitionLeases:
             if not leases.renew_partition(self._engine, *place, term, epoch=epoch)
         }
         self.held = {place: epoch for place, epoch in self.held.items() if place not in lost}
-        self._tell("leases lost", lost, level="warning")
+        self._log("leases lost", lost, level="warning")
 
     def _free(self) -> frozenset[Partition]:
-        bound = {"now": self._edge.now_ms(), "holder": self._edge.holder}
+        bound = {"now": self._context.now_ms(), "holder": self._context.holder}
         with reading(self._engine) as connection:
             return frozenset((row.stream, row.partition) for row in connection.execute(_MINE_OR_FREE, bound))
 
     def _drop(self, places: Collection[Partition]) -> None:
         dropped = {place: self.held.pop(place) for place in sorted(places)}
         for (stream, partition), epoch in dropped.items():
-            leases.drop_partition(self._engine, stream, partition, self._edge.holder, epoch=epoch)
-        self._tell("leases dropped", dropped)
+            leases.drop_partition(self._engine, stream, partition, self._context.holder, epoch=epoch)
+        self._log("leases dropped", dropped)
 
-    def _tell(self, event: str, places: Mapping[Partition, int], *, level: str = "info") -> None:
+    def _log(self, event: str, places: Mapping[Partition, int], *, level: str = "info") -> None:
         if places:
             epochs = {f"{stream}/{partition}": epoch for (stream, partition), epoch in places.items()}
-            self._edge.tell(event, level=level, lease_epochs=epochs)
+            self._context.log(event, level=level, lease_epochs=epochs)
 
 
 class SinkFollower:
     """Brings its partitions into the ledger. `show` tells a broker how far they are, for its displays of lag."""
 
     def __init__(
-        self, ledger: Ledger, stream: Stream, edge: Edge, *, assigned_by_broker: bool, show: Show | None = None
+        self,
+        ledger: Ledger,
+        stream: Stream,
+        context: ServiceContext,
+        *,
+        assigned_by_broker: bool,
+        show: Show | None = None,
     ) -> None:
-        self._ledger, self._stream, self._edge, self._show = ledger, stream, edge, show
-        self._leases = PartitionLeases(ledger, edge, assigned_by_broker=assigned_by_broker)
+        self._ledger, self._stream, self._context, self._show = ledger, stream, context, show
+        self._leases = PartitionLeases(ledger, context, assigned_by_broker=assigned_by_broker)
         self._last_quarantined = _last_quarantined(ledger)
         self._turns: list[Partition] = []
         self._full = False
         self._shown: dict[Partition, int] = {}
-        self._show_at = edge.monotonic()
+        self._show_at = context.monotonic()
 
     def step(self, assigned: frozenset[Partition]) -> bool:
         """Takes what lies on the stream; True when more does than one step takes."""
@@ -127,7 +133,7 @@ class SinkFollower:
         if turn:
             before = positions(self._ledger)
             self._full |= self._drain(turn)
-            self._tell(before, turn)
+            self._log(before, turn)
         if self._full and not self._turns:  # one by one: a busy partition must not keep the others waiting
             self._turns, self._full = sorted(held), False
         return bool(self._turns)
@@ -139,7 +145,7 @@ class SinkFollower:
 
     def _display(self, after: Mapping[Partition, Position], places: Collection[Partition]) -> None:
         """Shows the positions of these partitions, at most once a second."""
-        now = self._edge.monotonic()
+        now = self._context.monotonic()
         fresh = {place: after[place].next_position for place in places}
         if self._show is None or now < self._show_at or not fresh.items() - self._shown.items():
             return
@@ -148,13 +154,13 @@ class SinkFollower:
         try:
             self._show(fresh)
         except LapError as error:  # a display of lag, refused while members come and go, stops no sink
-            self._edge.tell("positions not shown", level="warning", reason=str(error))
+            self._context.log("positions not shown", level="warning", reason=str(error))
 
     def _drain(self, leased: Mapping[Partition, int]) -> bool:
         """True when the step's limit ended it."""
-        drained = drain(self._ledger, self._stream, STEP_RECORDS, seen=self._edge.utc_now(), leases=leased)
+        drained = drain(self._ledger, self._stream, STEP_RECORDS, seen=self._context.utc_now(), leases=leased)
         if drained.duplicates:
-            self._edge.tell("duplicates", count=drained.duplicates)
+            self._context.log("duplicates", count=drained.duplicates)
         if drained.quarantined:
             self._last_quarantined = self._tell_quarantined(leased)
         return total(drained) >= STEP_RECORDS
@@ -167,10 +173,10 @@ class SinkFollower:
             if (row.stream, row.partition) in places:
                 words = {name: getattr(row, name) for name in ("id", "stream", "partition", "source_offset", "reason")}
                 level = "error" if row.reason == "fork" else "warning"
-                self._edge.tell("quarantined", level=level, alarm=True, ce_id=_ce_id(row.headers), **words)
+                self._context.log("quarantined", level=level, alarm=True, ce_id=_ce_id(row.headers), **words)
         return int(rows[-1].id) if rows else self._last_quarantined
 
-    def _tell(self, before: Mapping[Partition, Position], leased: Mapping[Partition, int]) -> None:
+    def _log(self, before: Mapping[Partition, Position], leased: Mapping[Partition, int]) -> None:
         after = positions(self._ledger)
         own = [place for place in sorted(leased) if after[place].lease_epoch == leased[place]]
         moved = [place for place in own if after[place].next_position != before[place].next_position]
@@ -179,7 +185,7 @@ class SinkFollower:
             for place in moved:
                 event = "admitted" if after[place].admissions > before[place].admissions else "passed"
                 words = _words(connection, before[place], after[place])
-                self._edge.tell(event, **words, lease_epoch=leased[place], cut=cut)
+                self._context.log(event, **words, lease_epoch=leased[place], cut=cut)
         self._display(after, leased)
 
 

@@ -8,7 +8,7 @@ import click
 
 from lapledger.ledger.store.location import Location
 from lapledger.render.terminal import TERMINAL
-from lapledger.workflows.session import writing
+from lapledger.workflows.session import open_writer
 
 if TYPE_CHECKING:
     from lapledger.workflows.analysis.named_replays import Preview
@@ -41,7 +41,7 @@ def store_if_wanted(location: Location, preview: "Preview", *, quiet: bool) -> b
     if wanted is None:
         wanted = not quiet and sys.stdin.isatty() and click.confirm("Store it?", default=False, err=True)
     if wanted:
-        with writing(location, "lap replay", TERMINAL) as writer:
+        with open_writer(location, "lap replay", TERMINAL) as writer:
             store_preview(writer, preview)
         TERMINAL.message(f"replay {preview.naming.name!r} is stored as {preview.draft.event.replay_id[:12]}")
     else:

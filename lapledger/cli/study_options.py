@@ -13,13 +13,13 @@ from lapledger.cli.criterion_options import read_criterion
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option, out_option
 from lapledger.ledger.errors import UserError
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.pictures import endings
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.measurements import of_models
 from lapledger.replay.studies.warnings import HERE, Places, cautions, tau_warning
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -41,9 +41,9 @@ class Study:
     engine: Engine = AUTO
 
     @contextmanager
-    def asking(self) -> "Iterator[Questions]":
+    def open_questions(self) -> "Iterator[Questions]":
         """Questions to the ledger at the cut that is asked for."""
-        with asking(read_settings(ledger=self.ledger).location, self.at) as questions:
+        with open_questions(read_settings(ledger=self.ledger).location, self.at) as questions:
             yield questions
 
     def measure(self, questions: "Questions", criterion: Criterion) -> "MeasuredCampaign":

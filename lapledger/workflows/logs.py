@@ -1,4 +1,4 @@
-"""How services tell of themselves on stderr: lines for a person at a terminal, JSON lines for everything else.
+"""What services log on stderr: lines for a person at a terminal, JSON lines for everything else.
 
 The only home of structlog. Nothing secret and no payload is ever given to it.
 """
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Literal
 
-from lapledger.consumers.services.service_loop import Tell
+from lapledger.consumers.services.service_loop import Logger
 
 Form = Literal["auto", "text", "json"]
 
 
-def make_log(form: Form, **always: str) -> Tell:
+def make_log(form: Form, **always: str) -> Logger:
     """A log whose every line carries `always`; `auto` is text on a terminal and JSON elsewhere."""
     import structlog  # half a second with its colours, which only services need
 
@@ -31,13 +31,13 @@ def make_log(form: Form, **always: str) -> Tell:
         **bound,
     )
 
-    def tell(event: str, *, level: str = "info", **fields: Any) -> None:
+    def log(event: str, *, level: str = "info", **fields: Any) -> None:
         kept = {name: value for name, value in fields.items() if value is not None}
         getattr(logger, level)(event, level=level, **kept)
 
-    return tell
+    return log
 
 
 def _in_order(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """The same line with what is asked for first at its beginning."""
+    """The same line, time, level and event first."""
     return {**{name: line[name] for name in ("timestamp", "level", "event")}, **line}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Event
 
 from lapledger.consumers.services.partition_assignment import SeatedGroup
-from lapledger.consumers.services.service_loop import Alone, Edge, Follower, SinkWatch, follow
+from lapledger.consumers.services.service_loop import Alone, Follower, ServiceContext, SinkWatch, follow
 from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.store.location import Location
@@ -21,7 +21,7 @@ from lapledger.ledger.streams.spool import Waiting
 from lapledger.workflows.logs import Form, make_log
 from lapledger.workflows.malloc import keep_freed_memory
 from lapledger.workflows.session import new_id, now_ms, release, stopping, utc_now
-from lapledger.workflows.spooled_producer import Appending, words_of
+from lapledger.workflows.spooled_producer import SpooledProducer, broker_message
 
 
 class ServiceFailed(LapError):  # noqa: N818  (it names what happened, as the log does)
@@ -37,32 +37,32 @@ class Service:
     """An open ledger with its stream, a producer whose id is the service's own, and what it is given from outside."""
 
     ledger: Ledger
-    appending: Appending
-    edge: Edge
+    spooled: SpooledProducer
+    context: ServiceContext
     stop: Event
 
     @property
     def stream(self) -> Stream:
         """The ledger's stream."""
-        return self.appending.stream
+        return self.spooled.stream
 
     @property
     def producer(self) -> Producer:
         """The producer of this process."""
-        return self.appending.producer
+        return self.spooled.producer
 
     def group(self, name: str, streams: Sequence[str]) -> Group:
         """This process as a member: the broker divides, or seats in SQL where the stream is local."""
-        inner = self.stream.join(name, streams, self.edge.holder)
-        return SeatedGroup(inner, self.ledger, name, self.edge) if self.ledger.location.kafka is None else inner
+        inner = self.stream.join(name, streams, self.context.holder)
+        return SeatedGroup(inner, self.ledger, name, self.context) if self.ledger.location.kafka is None else inner
 
     def run(self, group: Group, follower: Follower) -> None:
         """Follows until a signal stops it."""
-        follow(group, follower, self.stop, self.edge.tell)
+        follow(group, follower, self.stop, self.context.log)
 
     def derive(self, group: Group, follower: Follower) -> None:
         """As `run`, for who needs a sink beside it, and says so when there is none."""
-        self.run(group, SinkWatch(follower, self.ledger, self.stream, self.edge))
+        self.run(group, SinkWatch(follower, self.ledger, self.stream, self.context))
 
     def alone(self) -> Group:
         """No group, for what a named lease divides."""
@@ -77,37 +77,41 @@ def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iter
     """
     keep_freed_memory()
     holder = new_id()
-    tell = make_log(log, service=name, process=holder)
-    edge = Edge(holder, round(1000 * lease_seconds), now_ms, time.monotonic, utc_now, tell)
+    logger = make_log(log, service=name, process=holder)
+    context = ServiceContext(holder, round(1000 * lease_seconds), now_ms, time.monotonic, utc_now, logger)
     ledger = open_ledger(place)
     try:
-        with _appending(ledger, f"lap {name}", edge) as appending, stopping() as stop:
-            tell("started", ledger=str(place), cut=str(ledger.cut()), release=release())
+        with _spooled(ledger, f"lap {name}", context) as spooled, stopping() as stop:
+            logger("started", ledger=str(place), cut=str(ledger.cut()), release=release())
             try:
-                yield Service(ledger, appending, edge, stop)
+                yield Service(ledger, spooled, context, stop)
             finally:
-                appending.finish()
-            tell("stopped", frames=appending.producer.frames, cut=str(ledger.cut()))
+                spooled.finish()
+            logger("stopped", frames=spooled.producer.frames, cut=str(ledger.cut()))
     except LapError as error:
-        tell("failed", level="error", alarm=True, reason=str(error))
+        logger("failed", level="error", alarm=True, reason=str(error))
         raise ServiceFailed(error) from error
     finally:
         ledger.close()
 
 
 @contextmanager
-def _appending(ledger: Ledger, label: str, edge: Edge) -> Iterator[Appending]:
+def _spooled(ledger: Ledger, label: str, context: ServiceContext) -> Iterator[SpooledProducer]:
     def told(change: Waiting) -> None:
         level = "info" if change.what == "back" else "warning"
-        edge.tell(
-            f"broker {change.what}", level=level, records=change.records, bytes=change.bytes, advice=words_of(change)
+        context.log(
+            f"broker {change.what}",
+            level=level,
+            records=change.records,
+            bytes=change.bytes,
+            advice=broker_message(change),
         )
 
-    appending = Appending(ledger, edge.holder, label, release=release(), told=told)
+    spooled = SpooledProducer(ledger, context.holder, label, release=release(), told=told)
     try:
-        yield appending
+        yield spooled
     finally:
-        appending.close()
+        spooled.close()
 
 
 def group_name(kind: str, *words: str) -> str:

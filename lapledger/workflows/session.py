@@ -11,14 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
 from lapledger.workflows.reporter import Reporter
-
-if TYPE_CHECKING:
-    from lapledger.ledger.questions.queries import Questions
 
 
 def new_id() -> str:
@@ -75,30 +71,30 @@ def make_ledger(place: LedgerPath) -> Ledger:
     return create_ledger(place, new_id(), utc_now())
 
 
-class Writing:
+class LedgerWriter:
     """An open ledger to append to, with a producer whose epoch is opened only when something is appended.
 
     Whoever holds it may report through its reporter.
     """
 
     def __init__(self, ledger: Ledger, label: str, reporter: Reporter) -> None:
-        from lapledger.workflows.spooled_producer import Appending, words_of
+        from lapledger.workflows.spooled_producer import SpooledProducer, broker_message
 
         self.ledger, self.reporter = ledger, reporter
-        self._appending = Appending(
+        self._spooled = SpooledProducer(
             ledger,
             new_id(),
             label,
             release=release(),
-            told=lambda change: reporter.warning(words_of(change)),
+            told=lambda change: reporter.warning(broker_message(change)),
         )
-        self.producer, self.ready = self._appending.producer, self._appending.ready
+        self.producer, self.ready = self._spooled.producer, self._spooled.ready
 
     def admit(self) -> int:
         """Brings the stream into the ledger; the frames admitted. Quarantined records are reported."""
         from lapledger.consumers.ingest.sink import drain
 
-        drained = drain(self.ledger, self._appending.stream, seen=utc_now())
+        drained = drain(self.ledger, self._spooled.stream, seen=utc_now())
         if drained.quarantined:
             plural = "record was" if drained.quarantined == 1 else "records were"
             self.reporter.warning(f"{drained.quarantined} {plural} quarantined; see `lap status --partitions`")
@@ -107,28 +103,19 @@ class Writing:
     def close(self) -> None:
         """Closes the epoch, admits what was appended, and releases the files."""
         try:
-            self._appending.finish()
+            self._spooled.finish()
             self.admit()
         finally:
-            self._appending.close()
+            self._spooled.close()
             self.ledger.close()
 
 
 @contextmanager
-def asking(place: LedgerPath, at: str | None = None) -> Iterator["Questions"]:
-    """See `ledger.questions.open_questions`."""
-    from lapledger.ledger.questions.open_questions import open_questions
-
-    with open_questions(place, at) as questions:
-        yield questions
-
-
-@contextmanager
-def writing(place: LedgerPath, label: str, reporter: Reporter) -> Iterator[Writing]:
+def open_writer(place: LedgerPath, label: str, reporter: Reporter) -> Iterator[LedgerWriter]:
     """A ledger to append to: what lies on its stream is admitted first, what was appended is admitted last."""
-    open_ = Writing(open_ledger(place), label, reporter)
+    writer = LedgerWriter(open_ledger(place), label, reporter)
     try:
-        open_.admit()
-        yield open_
+        writer.admit()
+        yield writer
     finally:
-        open_.close()
+        writer.close()

@@ -15,7 +15,7 @@ FLUSH_SECONDS = 30.0
 """How long the end of a command waits for a broker that is away."""
 
 
-class Appending:
+class SpooledProducer:
     """A producer whose epoch is opened only when something is appended. `told` hears when the broker goes and comes."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Appending:
         self.stream.close()
 
 
-def words_of(waiting: Waiting) -> str:
+def broker_message(waiting: Waiting) -> str:
     """What happened to the broker, for a person."""
     told = {
         "away": "the broker is away; what is appended waits on this machine",

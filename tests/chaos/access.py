@@ -16,7 +16,7 @@ from lapledger.ledger.streams.base import Position, Stored, Stream
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 from lapledger.ledger.streams.producer import Producer
 from lapledger.ledger.streams.spool import Waiting
-from lapledger.workflows.spooled_producer import Appending
+from lapledger.workflows.spooled_producer import SpooledProducer
 from tests.chaos.facts import held, name_of, source, wanted
 
 REST_SECONDS = 0.003
@@ -86,12 +86,12 @@ def open_for(address: Address) -> Iterator[tuple[Ledger, Any]]:
 @contextmanager
 def producing(ledger: Ledger, epoch: str) -> Iterator[Producer]:
     """A producer as a command has it: on Kafka behind a spool, after what dead ones left was delivered."""
-    appending = Appending(ledger, epoch, "chaos", release="0", told=print_state)
+    spooled = SpooledProducer(ledger, epoch, "chaos", release="0", told=print_state)
     try:
-        yield appending.producer
-        appending.finish()
+        yield spooled.producer
+        spooled.finish()
     finally:
-        appending.close()
+        spooled.close()
 
 
 def print_state(waiting: Waiting) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lapledger.consumers.ingest.admission import positions
 from lapledger.consumers.ingest.sink import drain
-from lapledger.consumers.services.service_loop import Edge, follow
+from lapledger.consumers.services.service_loop import ServiceContext, follow
 from lapledger.consumers.services.sink import SinkFollower
 from lapledger.consumers.storage import stream_trim
 from lapledger.consumers.storage.compactor import compact
@@ -84,10 +84,10 @@ def service(root: Address, member: str, stop: str) -> str:
     """The sink as a service of a group, until a file exists."""
     ended = threading.Event()
     threading.Thread(target=_await, args=(Path(stop), ended), daemon=True).start()
-    edge = Edge(member, 10_000, lambda: time.time_ns() // 1_000_000, time.monotonic, lambda: "now", _log)
+    context = ServiceContext(member, 10_000, lambda: time.time_ns() // 1_000_000, time.monotonic, lambda: "now", _log)
     with open_for(root) as (ledger, stream):
         group = stream.join("sink", tuple(PARTITIONS), member)
-        follow(group, SinkFollower(ledger, stream, edge, assigned_by_broker=True), ended, _log)
+        follow(group, SinkFollower(ledger, stream, context, assigned_by_broker=True), ended, _log)
     return member
 
 

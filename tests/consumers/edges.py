@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from lapledger.consumers.services.service_loop import Edge
+from lapledger.consumers.services.service_loop import ServiceContext
 
 
 @dataclass
@@ -13,19 +13,19 @@ class Desk:
     seconds: float = 1000.0
     lines: list[dict[str, Any]] = field(default_factory=list)
 
-    def edge(self, holder: str, *, lasts_seconds: float = 30.0) -> Edge:
+    def context(self, holder: str, *, lasts_seconds: float = 30.0) -> ServiceContext:
         """What the service of that name is given."""
 
-        def tell(event: str, *, level: str = "info", **fields: Any) -> None:
+        def logger(event: str, *, level: str = "info", **fields: Any) -> None:
             self.lines.append({"event": event, "level": level, "holder": holder, **fields})
 
-        return Edge(
+        return ServiceContext(
             holder=holder,
             lasts_ms=round(1000 * lasts_seconds),
             now_ms=lambda: round(1000 * self.seconds),
             monotonic=lambda: self.seconds,
             utc_now=lambda: "now",
-            tell=tell,
+            log=logger,
         )
 
     def told(self, event: str, holder: str | None = None) -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ def test_a_service_steps_until_it_is_stopped_then_finishes_and_leaves(desk: Desk
     """Every step sees what is assigned then; while it finishes it stays a member; then it leaves."""
     stop, one, two = threading.Event(), frozenset({(FACTS, 0)}), frozenset({(FACTS, 0), (FACTS, 1)})
     group, follower = Members(one, two), Steps(stop, 3, finish=4)
-    follow(group, follower, stop, desk.edge("a").tell)
+    follow(group, follower, stop, desk.context("a").log)
     assert follower.seen == [one, two, two]
     assert (follower.finishing, group.asked, group.left) == (0, 3 + 3, True)
     assert [line["partitions"] for line in desk.told("assigned")] == [["facts/0"], ["facts/0", "facts/1"]]
@@ -96,7 +96,7 @@ def test_a_service_that_fails_leaves_its_group(desk: Desk) -> None:
     """Its partitions are not waited for: the failure goes on to the edge after it has left."""
     stop, group = threading.Event(), Members(frozenset())
     with pytest.raises(Fault, match="broken"):
-        follow(group, Steps(stop, 1, failure=Fault("broken")), stop, desk.edge("a").tell)
+        follow(group, Steps(stop, 1, failure=Fault("broken")), stop, desk.context("a").log)
     assert group.left
 
 
@@ -113,7 +113,7 @@ def test_a_server_that_does_not_answer_is_waited_for(desk: Desk) -> None:
             return super().step(assigned)
 
     follower = Patient(stop, 2)
-    follow(Members(frozenset()), follower, stop, desk.edge("a").tell)
+    follow(Members(frozenset()), follower, stop, desk.context("a").log)
     assert len(follower.seen) == 2
     assert [line["event"] for line in desk.lines] == ["assigned", "server away", "server back", "stopping"]
 
@@ -131,7 +131,7 @@ def test_a_service_whose_group_is_away_is_asked_all_the_same(desk: Desk) -> None
     stop, one = threading.Event(), frozenset({(FACTS, 0)})
     group, follower = Away(one), Steps(stop, 3, failure=SpoolFull("full"))
     with pytest.raises(SpoolFull, match="full"):
-        follow(group, follower, stop, desk.edge("a").tell)
+        follow(group, follower, stop, desk.context("a").log)
     assert follower.seen == [one] * 3
     assert group.left
     assert len(desk.told("server away")) == 1
@@ -139,7 +139,7 @@ def test_a_service_whose_group_is_away_is_asked_all_the_same(desk: Desk) -> None
 
 def test_a_named_lease_is_held_by_one_and_passes_on_when_it_ends(both: Ledger, desk: Desk) -> None:
     """The second waits; it takes over when the first has not prolonged in time, and the first notices that it lost."""
-    first, second = (NamedLease(both, "seal", desk.edge(name)) for name in ("a", "b"))
+    first, second = (NamedLease(both, "seal", desk.context(name)) for name in ("a", "b"))
     assert (first.hold(), second.hold()) == (True, False)
     for _ in range(5):  # prolonged every 10 s, a lease of 30 s never ends
         desk.seconds += 10
@@ -157,7 +157,7 @@ def test_members_of_a_local_group_divide_the_partitions(both: Ledger, stream: St
     everything = frozenset((FACTS, partition) for partition in range(4))
 
     def member(name: str) -> SeatedGroup:
-        return SeatedGroup(stream.join("group", (FACTS,), name), both, "group", desk.edge(name))
+        return SeatedGroup(stream.join("group", (FACTS,), name), both, "group", desk.context(name))
 
     first, second = member("a"), member("b")
     assert first.assigned(0.0) == everything
@@ -215,7 +215,7 @@ def append(stream: Stream, epoch: str, facts: list[Event]) -> None:
 def rewarder(ledger: Ledger, stream: Stream, desk: Desk, name: str) -> RewardFollower:
     """A rewarder of a process of its own."""
     producer = Producer(stream, f"epoch-{name}", "test", "0")
-    return RewardFollower(ledger, producer, RewardOrder(CRITERION, "p_50"), desk.edge(name))
+    return RewardFollower(ledger, producer, RewardOrder(CRITERION, "p_50"), desk.context(name))
 
 
 def stored(ledger: Ledger) -> list[dict[str, object]]:
@@ -272,7 +272,7 @@ def test_a_rewarder_says_once_that_a_limit_was_never_run(both: Ledger, stream: S
     drain(both, stream)
     producer = Producer(stream, "epoch-a", "test", "0")
     order = RewardOrder(replace(CRITERION, tau="100", timeout_ms=20_000), "late")
-    follower = RewardFollower(both, producer, order, desk.edge("a"))
+    follower = RewardFollower(both, producer, order, desk.context("a"))
     follower.step(ALL)
     drain(both, stream)
     append(stream, "more", [event for events in attempts(CAMPAIGN) for event in events])
@@ -308,7 +308,7 @@ def test_one_calibrator_fits_and_fits_again_on_new_evidence(both: Ledger, stream
     old = replace(CAMPAIGN, name="old")
     order = CalibrationOrder(CRITERION, "old", "main")
     first, second = (
-        CalibrationFollower(both, Producer(stream, f"epoch-{name}", "test", "0"), order, desk.edge(name))
+        CalibrationFollower(both, Producer(stream, f"epoch-{name}", "test", "0"), order, desk.context(name))
         for name in ("a", "b")
     )
     first.step(MINE)
@@ -341,7 +341,7 @@ def test_the_tail_is_sealed_when_it_is_old(both: Ledger, stream: Stream, desk: D
     """A frame waits for 60 s, counted from when it was first seen; then all is sealed, and the tail is empty."""
     append(stream, "facts", all_facts(CAMPAIGN))
     drain(both, stream)
-    follower = SealFollower(both, desk.edge("a"), SealWhen(10**9, 60))
+    follower = SealFollower(both, desk.context("a"), SealWhen(10**9, 60))
     for seconds in (0, 30, 29):
         desk.seconds += seconds
         follower.step(frozenset())
@@ -363,7 +363,7 @@ def test_one_sealer_seals_a_large_tail_and_merges_segments(both: Ledger, stream:
 
     Small segments become one when eight of a type have gathered, and not before: each would be written again each time.
     """
-    followers = [SealFollower(both, desk.edge(name), SealWhen(1, 10**9)) for name in ("a", "b")]
+    followers = [SealFollower(both, desk.context(name), SealWhen(1, 10**9)) for name in ("a", "b")]
     for number, facts in enumerate(attempts(CAMPAIGN)):
         if number == TOGETHER:
             break
@@ -381,7 +381,7 @@ def test_one_sealer_seals_a_large_tail_and_merges_segments(both: Ledger, stream:
 def test_a_missing_sink_is_told_of(both: Ledger, stream: Stream, desk: Desk) -> None:
     """Records wait and no partition is leased: a warning every 15 s; none while nothing waits."""
     stop = threading.Event()
-    watch = SinkWatch(Steps(stop, 9), both, stream, desk.edge("a"))
+    watch = SinkWatch(Steps(stop, 9), both, stream, desk.context("a"))
     desk.seconds += 15
     watch.step(frozenset())
     assert desk.told("no sink") == []

@@ -39,7 +39,7 @@ def stream(both: Ledger) -> Iterator[Stream]:
 
 def leases(ledger: Ledger, desk: Desk, name: str, *, broker: bool = False) -> PartitionLeases:
     """The leases of the sink of that name."""
-    return PartitionLeases(ledger, desk.edge(name), assigned_by_broker=broker)
+    return PartitionLeases(ledger, desk.context(name), assigned_by_broker=broker)
 
 
 def test_without_a_broker_a_partition_is_taken_only_when_it_is_free(both: Ledger, desk: Desk) -> None:
@@ -76,7 +76,7 @@ def test_what_a_broker_assigns_is_taken_at_once_and_not_taken_back(both: Ledger,
 
 def sink(ledger: Ledger, stream: Stream, desk: Desk, name: str) -> SinkFollower:
     """A sink of a process of its own."""
-    return SinkFollower(ledger, stream, desk.edge(name), assigned_by_broker=False)
+    return SinkFollower(ledger, stream, desk.context(name), assigned_by_broker=False)
 
 
 def counts(ledger: Ledger) -> tuple[int, int]:
@@ -147,7 +147,7 @@ def test_positions_are_shown_to_a_broker_and_a_refusal_stops_nothing(both: Ledge
         if len(shown) == 2:
             raise Fault("refused")
 
-    follower = SinkFollower(both, stream, desk.edge("a"), assigned_by_broker=False, show=show)
+    follower = SinkFollower(both, stream, desk.context("a"), assigned_by_broker=False, show=show)
     for seconds in (0.0, 0.5, 0.6, 2.0):
         stream.append(FACTS, 0, [Record({}, b"")])
         desk.seconds += seconds

@@ -5,12 +5,12 @@ import click
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.engines import Engine
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.tiers import HOW, tiers
-from lapledger.workflows.session import asking
 
 TAUS = ("100", "50", "30", "10")
 
@@ -75,7 +75,7 @@ def command(
 
     _, criterion = criterion_flags.read()
     asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
-    with asking(read_settings(ledger=ledger).location, at) as questions:
+    with open_questions(read_settings(ledger=ledger).location, at) as questions:
         arms = find_arms(
             questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine, reporter=TERMINAL
         )

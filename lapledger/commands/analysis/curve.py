@@ -87,7 +87,7 @@ def command(
         raise UserError("lap curve: --checkpoint goes by names and --training by stored events; give one of them")
     taus = [str(tau) for tau in percents(rest.pop("tau"))]
     name, criterion = criterion_flags.read()
-    with study.asking() as questions:
+    with study.open_questions() as questions:
         found = study.measure(questions, criterion)
         found, steps = _checkpoints(questions, found, pattern, training)
         of_problem, followed = tiers(questions, found.measurements, told_by)

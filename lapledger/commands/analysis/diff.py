@@ -10,6 +10,7 @@ from lapledger.cli.criterion_options import read_criterion, refuse_source
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.errors import UserError
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.diff_lines import change_json, show_change
 from lapledger.render.output import plain, print_json, print_table, progress, say, tell
@@ -20,7 +21,6 @@ from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import unit_of
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.judge import judge_with_progress
-from lapledger.workflows.session import asking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def command(
     """
     names = _names((a, b), (first, second))
     refuse_source(source, [] if names else [read_criterion(str(one), {})[1] for one in (first, second)])
-    with asking(read_settings(ledger=ledger).location, at) as questions:
+    with open_questions(read_settings(ledger=ledger).location, at) as questions:
         through = None
         if names is None:
             before, after = (

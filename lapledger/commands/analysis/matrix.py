@@ -52,7 +52,7 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
     from lapledger.replay.studies.models import find_runs
 
     criteria = named_criteria(words, list(ENVIRONMENTS.items()))
-    with study.asking() as questions:
+    with study.open_questions() as questions:
         found = study.measure(questions, Criterion())
     chosen = find_runs(found.models, runs)
     if not chosen:

@@ -5,11 +5,11 @@ import math
 import click
 
 from lapledger.cli.options import at_option, campaign_option, json_option, ledger_option
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import Questions
 from lapledger.producers.corpus.filters import MINIMUM_ROBUST_CV
 from lapledger.render.output import print_json, print_table
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(campaign: str | None, ledger: str | None, at: str | None, as_json: b
     Example:
       lap problems
     """
-    with asking(read_settings(ledger=ledger).location, at) as questions:
+    with open_questions(read_settings(ledger=ledger).location, at) as questions:
         rows = questions.rows(_PROBLEMS)
         spread = _spread(questions, campaign) if questions.rows("SELECT 1 FROM campaign LIMIT 1") else {}
         cut = str(questions.cut)

@@ -13,6 +13,7 @@ from lapledger.cli.naming_options import naming_options, store_if_wanted
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.named_replay_table import show_preview, show_replays
 from lapledger.render.output import print_json, say
 from lapledger.render.replay_table import as_json as table_json
@@ -28,7 +29,6 @@ from lapledger.workflows.analysis.named_replays import Naming, preview, stored_r
 from lapledger.workflows.analysis.named_replays import as_json as replay_json
 from lapledger.workflows.analysis.replay_campaign import at_taus, tau_picture
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.session import asking
 
 
 @click.command()
@@ -85,7 +85,7 @@ def command(
         raise UserError(f"--list shows what is stored and evaluates nothing; omit {', '.join(given)}")
     naming = Naming.of(rest.pop("name"), rest.pop("reason"), rest.pop("store"), against=against, taus=len(taus))
     if rest.pop("listing"):
-        with asking(place, at) as questions:
+        with open_questions(place, at) as questions:
             stored = stored_replays(questions)
         if as_json:
             print_json({"cut": stored.cut, "replays": stored.rows})
@@ -99,7 +99,7 @@ def command(
         criteria.append(read_criterion(against, {}))
     _check(criteria, source=source, alone=name_flips and naming is None)
     clocks = CLOCKS if naming else frozenset(criterion.clock for _, criterion in criteria)  # flips may ask any other
-    with asking(place, at) as questions:
+    with open_questions(place, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
         judged = [
             judge_with_progress(

@@ -81,7 +81,7 @@ def command(
     taus, alphas = percents(rest.pop("tau")), factors("--alpha", rest.pop("alpha"))
     betas = durations_ns("--beta", rest.pop("beta"), signed=True)
     name, criterion = criterion_flags.read()
-    with study.asking() as questions:
+    with study.open_questions() as questions:
         found = study.measure(questions, criterion)
     shown = _shown(found, runs, baseline)
     points = _points(found, criterion, (taus, alphas, betas), study.engine)

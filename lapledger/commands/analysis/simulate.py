@@ -69,7 +69,7 @@ def command(study: Study, words: tuple[str, ...], training_results: str | None, 
     keep_freed_memory()
     criteria = named_criteria(words, [*ENVIRONMENTS.items(), *REWARDS.items()])
     results = read_results(training_results) if training_results else {}
-    with study.asking() as questions:
+    with study.open_questions() as questions:
         found = study.measure(questions, Criterion())
     _check_model(found, model)
     simulations = _simulate(found, criteria, seed=seed, model=model, engine=study.engine)

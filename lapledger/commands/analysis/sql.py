@@ -3,9 +3,9 @@
 import click
 
 from lapledger.cli.options import at_option, json_option, ledger_option
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json, print_rows, print_table
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking
 
 
 @click.command()
@@ -26,7 +26,7 @@ def command(query: str | None, views: bool, ledger: str | None, at: str | None, 
     if views or query is None:
         print_table(("view", "meaning"), [(view.name, view.doc) for view in VIEWS])
         return
-    with asking(read_settings(ledger=ledger).location, at) as questions:
+    with open_questions(read_settings(ledger=ledger).location, at) as questions:
         answer = questions.query_user(query)
         rows = list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
         if as_json:

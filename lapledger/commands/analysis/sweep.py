@@ -73,7 +73,7 @@ def command(study: Study, criterion_flags: CriterionFlags, **rest: Any) -> None:
     keep_freed_memory()
     axes = _axes(*(rest.pop(name) for name in ("tau", "optimization_limit", "alpha", "beta")))
     name, criterion = criterion_flags.read()
-    with study.asking() as questions:
+    with study.open_questions() as questions:
         found = study.measure(questions, criterion)
     points = _sweep(found, criterion, axes, study.engine)
     if study.paths:

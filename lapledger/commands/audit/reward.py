@@ -9,12 +9,13 @@ from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.options import campaign_option, from_option, json_option, ledger_option
 from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.events import FACTS, RewardAssigned
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.store.location import Location
 from lapledger.render.output import print_json, print_table, say, tell
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.service_runtime import group_name
-from lapledger.workflows.session import asking, writing
+from lapledger.workflows.session import open_writer
 
 if TYPE_CHECKING:
     from lapledger.consumers.services.derive import RewardOrder
@@ -64,15 +65,17 @@ def _follow(place: Location, order: "RewardOrder", *, log: "Form", lease_seconds
         group = service.group(
             group_name("rewards", order.criterion.hash, order.campaign or "", order.source or ""), (FACTS,)
         )
-        service.derive(group, RewardFollower(service.ledger, service.producer, order, service.edge))
+        service.derive(group, RewardFollower(service.ledger, service.producer, order, service.context))
 
 
 def _once(place: Location, order: "RewardOrder", *, as_json: bool) -> None:
     from lapledger.consumers.derive.rewarder import assign
 
     name, criterion = order.name, order.criterion
-    with writing(place, "lap reward", TERMINAL) as open_:
-        done = assign(open_.ledger, open_.producer, criterion, name=name, campaign=order.campaign, source=order.source)
+    with open_writer(place, "lap reward", TERMINAL) as writer:
+        done = assign(
+            writer.ledger, writer.producer, criterion, name=name, campaign=order.campaign, source=order.source
+        )
     say(
         f"{len(done.new)} rewards assigned under {name} ({criterion.hash[:12]}), {done.held} were held already, "
         f"{done.waiting} candidates are open or undecided"
@@ -97,7 +100,7 @@ def _tell_ungrouped(place: Location, order: "RewardOrder") -> None:
     from lapledger.replay.loading import find_campaign
     from lapledger.replay.loading.lookups import Lookups
 
-    with asking(place) as questions:
+    with open_questions(place) as questions:
         programs = find_campaign(questions, order.campaign)["programs"]
         alone = int((Lookups(questions).groups(programs) < 0).sum())
     if alone:

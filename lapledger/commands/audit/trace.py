@@ -8,10 +8,10 @@ import click
 
 from lapledger.cli.options import at_option, json_option, ledger_option
 from lapledger.consumers.derive.reward_audit import Trace, trace
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json, say, stdout
 from lapledger.render.trace_tree import trace_tree
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -40,7 +40,7 @@ def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | N
       lap trace 3f2a91c0 --bundle reward.zip
       python -I reward.zip --head "$(cat head.txt)"
     """
-    with asking(read_settings(ledger=ledger).location, at) as questions:
+    with open_questions(read_settings(ledger=ledger).location, at) as questions:
         found = trace(questions.ledger, questions, reward_id)
         if bundle is not None:
             _write_bundle(questions, found, bundle)

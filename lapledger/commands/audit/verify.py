@@ -10,13 +10,13 @@ import click
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import LapError, UserError
 from lapledger.ledger.proof import Proof, RecordedHead, current_head, verify
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.streams.base import Stream
 from lapledger.render.output import print_json, progress, say
 from lapledger.settings import read_settings
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.session import asking
 
 
 @click.command()
@@ -102,7 +102,7 @@ def _rewards(place: LedgerPath, cut: str) -> tuple[int, list[str], list[str]]:
     from lapledger.consumers.derive.named_replay_reader import verify_replays
     from lapledger.consumers.derive.reward_audit import verify_rewards
 
-    with asking(place, cut) as questions:
+    with open_questions(place, cut) as questions:
         total = questions.rows("SELECT count(*) AS n FROM reward")[0]["n"]
         with progress("rewards", total) as bar:
             count, wrong, told = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))

@@ -7,12 +7,12 @@ import click
 
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import plain, print_json, tell
 from lapledger.replay.measurements import unit_of
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.explain_verdict import NamedCriterion, explain_verdicts, reward_criteria
 from lapledger.workflows.analysis.find_program import find_program
-from lapledger.workflows.session import asking
 
 
 @click.command()
@@ -40,7 +40,7 @@ def command(
     Example:
       lap why stonegame/table_lists --criterion top-30
     """
-    with asking(read_settings(ledger=ledger).location, at) as questions:
+    with open_questions(read_settings(ledger=ledger).location, at) as questions:
         found = find_program(questions, program)
         criteria = reward_criteria(questions, found["program_id"], campaign)
         if criterion_flags.given or not criteria:

@@ -12,9 +12,9 @@ from lapledger.cli.export_options import FILE, FOLDER, question_options, request
 from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json, progress, say
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.consumers.exports.folders import Writer
@@ -139,7 +139,7 @@ def _judged_export(flags: Mapping[str, Any]) -> "Iterator[tuple[Questions, Judge
     from lapledger.consumers.exports.judged_export import judge_export
 
     request = request_of(flags)
-    with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
+    with open_questions(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
         yield questions, judge_export(questions, request)
 
 

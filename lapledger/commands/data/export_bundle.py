@@ -10,9 +10,9 @@ import click
 from lapledger.cli.export_options import FILE, question_options, request_of
 from lapledger.cli.options import json_option
 from lapledger.ledger.errors import LapError
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json, progress, say
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking
 
 if TYPE_CHECKING:
     from lapledger.consumers.exports.bundle_contents import ExcludedCriterion
@@ -39,7 +39,7 @@ def bundle(path: Path, **flags: Any) -> None:
     from lapledger.consumers.exports.judged_export import judge_export
 
     request = request_of(flags)
-    with asking(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
+    with open_questions(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
         answer, (answers, left) = judge_export(questions, request), _declared(questions, request)
         with progress("bundling frames", 0) as bar:
 

@@ -6,7 +6,7 @@ from lapledger.cli.options import campaign_option, json_option, ledger_option
 from lapledger.render.output import count, print_json, print_table, say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
-from lapledger.workflows.session import writing
+from lapledger.workflows.session import open_writer
 
 
 @click.command()
@@ -24,7 +24,7 @@ def command(campaign: str | None, ledger: str | None, as_json: bool) -> None:
     """
     from lapledger.workflows.data.filter_campaign import filter_campaign
 
-    with writing(read_settings(ledger=ledger).location, "lap filter", TERMINAL) as session:
+    with open_writer(read_settings(ledger=ledger).location, "lap filter", TERMINAL) as session:
         result = filter_campaign(session, campaign)
         cut = str(session.ledger.cut())
     columns = ("rule", "subject", "id", "figure", "reason")

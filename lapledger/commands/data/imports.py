@@ -13,7 +13,7 @@ from lapledger.cli.options import json_option, ledger_option
 from lapledger.render.output import plain, print_json, print_table, say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
-from lapledger.workflows.session import writing
+from lapledger.workflows.session import open_writer
 
 if TYPE_CHECKING:
     from lapledger.workflows.data.import_results import Done, Said
@@ -124,7 +124,7 @@ def icpc(paths: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
     settings = read_settings(ledger=ledger)
     folders = find_packages([Path(path) for path in paths])
     packages = read_packages(folders, TERMINAL)
-    with writing(settings.location, "lap import icpc", TERMINAL) as session:
+    with open_writer(settings.location, "lap import icpc", TERMINAL) as session:
         imported = import_packages(session, packages)
         cut = str(session.ledger.cut())
     columns = ("problem", "new problems", "new tests", "new programs", "excluded")
@@ -149,9 +149,9 @@ def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, li
     from lapledger.workflows.data.import_results import import_problems
 
     said = _said(source, license_)
-    with writing(read_settings(ledger=ledger).location, "lap import code-contests", TERMINAL) as open_:
-        done = [import_problems(open_, Path(name), said) for name in files]
-        cut = str(open_.ledger.cut())
+    with open_writer(read_settings(ledger=ledger).location, "lap import code-contests", TERMINAL) as writer:
+        done = [import_problems(writer, Path(name), said) for name in files]
+        cut = str(writer.ledger.cut())
     _tell(done, cut, as_json=as_json)
 
 
@@ -172,9 +172,9 @@ def _import(
     location = read_settings(ledger=ledger).location
     read = import_module(f"lapledger.producers.importers.{form}").read
     results = read_all(read, [Path(name) for name in files], said, reporter=TERMINAL)
-    with writing(location, f"lap import {form}", TERMINAL) as open_:
-        done = [import_results(open_, one, said) for one in results]
-        cut = str(open_.ledger.cut())
+    with open_writer(location, f"lap import {form}", TERMINAL) as writer:
+        done = [import_results(writer, one, said) for one in results]
+        cut = str(writer.ledger.cut())
     _tell(done, cut, as_json=as_json)
 
 

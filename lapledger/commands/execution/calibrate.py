@@ -18,7 +18,7 @@ from lapledger.replay.calibration import outside_warning
 from lapledger.replay.criteria import describe
 from lapledger.settings import read_settings
 from lapledger.workflows.service_runtime import group_name
-from lapledger.workflows.session import writing
+from lapledger.workflows.session import open_writer
 
 if TYPE_CHECKING:
     from lapledger.consumers.derive.calibrator import Calibrated, CalibrationOrder
@@ -98,14 +98,14 @@ def _follow(place: Location, order: "CalibrationOrder", *, log: "Form", lease_se
     with serving(place, "calibrate", log, lease_seconds) as service:
         name = group_name("calibrators", order.criterion.hash, order.source, order.target, *order.kinds)
         group = service.group(name, (CONTROL,))
-        service.derive(group, CalibrationFollower(service.ledger, service.producer, order, service.edge))
+        service.derive(group, CalibrationFollower(service.ledger, service.producer, order, service.context))
 
 
 def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
     from lapledger.consumers.derive.calibrator import calibrate
 
-    with writing(place, "lap calibrate", TERMINAL) as open_, progress("fitting", len(order.kinds)) as bar:
-        done = calibrate(open_.ledger, open_.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
+    with open_writer(place, "lap calibrate", TERMINAL) as writer, progress("fitting", len(order.kinds)) as bar:
+        done = calibrate(writer.ledger, writer.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
     if as_json:
         found = outside_warning(done.kept)
         told = {"warnings": [found] if found else [], "tried": [asdict(one) for one in done.tried]}

@@ -8,11 +8,12 @@ import click
 
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import UserError
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.output import print_json, say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
-from lapledger.workflows.session import Writing, asking, writing
+from lapledger.workflows.session import LedgerWriter, open_writer
 
 if TYPE_CHECKING:
     from lapledger.workflows.execution.plan_campaign import Left, Planned
@@ -69,24 +70,24 @@ def command(
         return plan_campaign(questions, chosen, settings, campaign)
 
     if dry_run:
-        with asking(settings.location) as questions:
+        with open_questions(settings.location) as questions:
             left = left_of(questions, planned(questions).plan)
             _tell_estimate(left, settings, str(questions.cut), as_json=as_json)
         return
-    with writing(settings.location, "lap run", TERMINAL) as open_:
+    with open_writer(settings.location, "lap run", TERMINAL) as writer:
         if submit:
-            _submit(open_, planned, wait=wait, as_json=as_json)
+            _submit(writer, planned, wait=wait, as_json=as_json)
         else:
-            _run(open_, settings, planned, as_json=as_json)
+            _run(writer, settings, planned, as_json=as_json)
 
 
-def _submit(open_: Writing, planned: "Callable[[Questions], Planned]", *, wait: bool, as_json: bool) -> None:
+def _submit(writer: LedgerWriter, planned: "Callable[[Questions], Planned]", *, wait: bool, as_json: bool) -> None:
     from lapledger.workflows.execution.run_campaign import submit_plan
 
-    with closing(Questions(open_.ledger)) as questions:
+    with closing(Questions(writer.ledger)) as questions:
         plan = planned(questions)
-    summary = submit_plan(open_, plan, wait=wait)
-    cut = str(open_.ledger.cut())
+    summary = submit_plan(writer, plan, wait=wait)
+    cut = str(writer.ledger.cut())
     if as_json:
         print_json({"cut": cut, **summary})
     else:
@@ -98,17 +99,17 @@ def _submit(open_: Writing, planned: "Callable[[Questions], Planned]", *, wait: 
         raise click.exceptions.Exit(130 if summary["interrupted"] else 1)
 
 
-def _run(open_: Writing, settings: Settings, planned: "Callable[[Questions], Planned]", *, as_json: bool) -> None:
+def _run(writer: LedgerWriter, settings: Settings, planned: "Callable[[Questions], Planned]", *, as_json: bool) -> None:
     from lapledger.workflows.execution.plan_campaign import left_of
     from lapledger.workflows.execution.run_campaign import alone, run_plan
 
     with alone(settings.ledger):
-        with closing(Questions(open_.ledger)) as questions:
+        with closing(Questions(writer.ledger)) as questions:
             plan = planned(questions)
             left = left_of(questions, plan.plan)
-        summary = run_plan(open_, plan, left, settings)
-    open_.admit()
-    cut = str(open_.ledger.cut())
+        summary = run_plan(writer, plan, left, settings)
+    writer.admit()
+    cut = str(writer.ledger.cut())
     if as_json:
         print_json({"cut": cut, **summary})
     else:

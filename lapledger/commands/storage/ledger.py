@@ -6,9 +6,10 @@ import click
 
 from lapledger.cli.groups import HelpGroup
 from lapledger.cli.options import json_option, ledger_option
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json, print_table, say
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking, make_ledger
+from lapledger.workflows.session import make_ledger
 
 _LAZY = {
     "backup": "lapledger.commands.storage.moving:backup",
@@ -60,7 +61,7 @@ def du(ledger: str | None, as_json: bool) -> None:
     """
     from lapledger.ledger.ops.usage import usage
 
-    with asking(read_settings(ledger=ledger).location) as questions:
+    with open_questions(read_settings(ledger=ledger).location) as questions:
         used = usage(questions.ledger)
         if as_json:
             print_json({"cut": str(questions.cut), **asdict(used)})

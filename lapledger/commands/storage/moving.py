@@ -15,7 +15,7 @@ from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.render.output import print_json, progress, say
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
-from lapledger.workflows.session import new_id, writing
+from lapledger.workflows.session import new_id, open_writer
 
 
 @click.command()
@@ -93,8 +93,8 @@ def _target(settings: Settings, folder: Path, parts: dict[str, str]) -> Location
 def _drained(place: Location) -> Iterator[Ledger]:
     """The ledger with all that lay on its stream; one in a folder that cannot be written is taken as it is."""
     if os.access(place.root, os.W_OK):
-        with writing(place, "lap ledger copy", TERMINAL) as open_:
-            yield open_.ledger
+        with open_writer(place, "lap ledger copy", TERMINAL) as writer:
+            yield writer.ledger
     elif place.root.is_dir():
         with closing(open_ledger(place)) as ledger:
             yield ledger

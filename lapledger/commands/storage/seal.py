@@ -10,7 +10,7 @@ from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.logs import Form
 from lapledger.workflows.malloc import keep_freed_memory
-from lapledger.workflows.session import now_ms, writing
+from lapledger.workflows.session import now_ms, open_writer
 
 
 @click.command()
@@ -55,7 +55,7 @@ def command(
 
     with serving(place, "seal", log, lease_seconds) as service:
         when = SealWhen(round(megabytes * 1_000_000), max_age)
-        service.run(service.alone(), SealFollower(service.ledger, service.edge, when))
+        service.run(service.alone(), SealFollower(service.ledger, service.context, when))
 
 
 def seal_now(place: Location, *, merge: bool) -> None:
@@ -64,9 +64,9 @@ def seal_now(place: Location, *, merge: bool) -> None:
     from lapledger.consumers.storage.sealer import seal
 
     keep_freed_memory()
-    with writing(place, "lap seal", TERMINAL) as open_:
-        sealed = seal(open_.ledger)
-        merged = compact(open_.ledger, now_ms()) if merge else Compacted()
-        cut = open_.ledger.cut()
+    with open_writer(place, "lap seal", TERMINAL) as writer:
+        sealed = seal(writer.ledger)
+        merged = compact(writer.ledger, now_ms()) if merge else Compacted()
+        cut = writer.ledger.cut()
     words = f", {merged.superseded} segments merged into {merged.segments}" if merge else ""
     say(f"sealed {sealed.frames} frames, {sealed.rows} events, into {sealed.segments} segments{words}; cut {cut}")

@@ -36,7 +36,9 @@ def command(ledger: str | None, lease_seconds: float, log: Form, once: bool, as_
     with serving(place, "sink", log, lease_seconds) as service:
         group = service.group("sinks", tuple(PARTITIONS))
         by_broker, show = place.kafka is not None, getattr(group, "show", None)
-        follower = SinkFollower(service.ledger, service.stream, service.edge, assigned_by_broker=by_broker, show=show)
+        follower = SinkFollower(
+            service.ledger, service.stream, service.context, assigned_by_broker=by_broker, show=show
+        )
         service.run(group, follower)
 
 

@@ -82,7 +82,7 @@ def _a_reward(root: Path) -> str:
 
 
 def _one(root: Path, sql: str) -> str:
-    from lapledger.workflows.session import asking
+    from lapledger.ledger.questions.open_questions import open_questions
 
-    with asking(root) as questions:
+    with open_questions(root) as questions:
         return str(questions.rows(sql)[0]["found"])

@@ -6,9 +6,10 @@ import click
 
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.ops.status import LedgerStatus, ledger_status
+from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json, print_table
 from lapledger.settings import read_settings
-from lapledger.workflows.session import asking, now_ms
+from lapledger.workflows.session import now_ms
 
 COLUMNS = (
     "stream",
@@ -44,7 +45,7 @@ def command(partitions: bool, ledger: str | None, as_json: bool) -> None:
     location = read_settings(ledger=ledger).location
     progress = None
     if partitions:
-        with asking(location) as questions:
+        with open_questions(location) as questions:
             progress = ledger_status(questions.ledger, now_ms=now_ms())
     checked = health(location, now_ms=now_ms())
     if as_json:

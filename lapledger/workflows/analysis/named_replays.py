@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.loading import JudgedCampaign
-from lapledger.workflows.session import Writing, release
+from lapledger.workflows.session import LedgerWriter, release
 
 if TYPE_CHECKING:
     from lapledger.consumers.derive.named_replay_writer import Draft, Flipped
@@ -93,7 +93,7 @@ def _earlier(questions: Questions, campaign: str, naming: Naming) -> dict[str, A
     return row
 
 
-def store_preview(writer: Writing, preview: Preview) -> None:
+def store_preview(writer: LedgerWriter, preview: Preview) -> None:
     """Stores the replay that was previewed."""
     from lapledger.consumers.derive.named_replay_writer import store
 

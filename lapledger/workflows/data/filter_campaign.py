@@ -7,7 +7,7 @@ from lapledger.ledger.questions.queries import Questions
 from lapledger.producers.corpus.filters import Execution, duration, relabel
 from lapledger.replay.loading import Snapshot, is_closed, load
 from lapledger.replay.measurements import Outcome, ProblemMeasurements, robust_cv
-from lapledger.workflows.session import Writing
+from lapledger.workflows.session import LedgerWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class FilterResult:
     new: int
 
 
-def filter_campaign(session: Writing, campaign: str | None) -> FilterResult:
+def filter_campaign(session: LedgerWriter, campaign: str | None) -> FilterResult:
     """Decides every closed problem of the campaign and appends the decisions that are not stored yet."""
     questions = Questions(session.ledger)
     try:

@@ -8,7 +8,7 @@ from lapledger.ledger.questions.queries import Questions
 from lapledger.producers.corpus.importer import import_package
 from lapledger.producers.corpus.package import Package, read_package
 from lapledger.workflows.reporter import Reporter
-from lapledger.workflows.session import Writing
+from lapledger.workflows.session import LedgerWriter
 
 _STORED = """
 SELECT problem_id AS id FROM problem UNION ALL SELECT test_id FROM test UNION ALL SELECT program_id FROM program
@@ -36,7 +36,7 @@ def read_packages(folders: Sequence[Path], reporter: Reporter) -> list[Package]:
     return packages
 
 
-def import_packages(session: Writing, packages: Sequence[Package]) -> list[ImportedPackage]:
+def import_packages(session: LedgerWriter, packages: Sequence[Package]) -> list[ImportedPackage]:
     """What each package added, in the order given."""
     questions = Questions(session.ledger)
     try:

@@ -27,7 +27,7 @@ from lapledger.producers.importers.files import SourceFile, digest_of, shown
 from lapledger.producers.importers.model import Results, line
 from lapledger.producers.importers.runs import Known
 from lapledger.workflows.reporter import Reporter
-from lapledger.workflows.session import Writing
+from lapledger.workflows.session import LedgerWriter
 
 PROBLEMS_AT_ONCE = 64
 """Problems whose facts travel in one append."""
@@ -80,10 +80,10 @@ def read_all(read: Reader, paths: Sequence[Path], said: Said, *, reporter: Repor
     return results
 
 
-def import_results(open_: Writing, results: Results, said: Said) -> Done:
+def import_results(writer: LedgerWriter, results: Results, said: Said) -> Done:
     """Appends what the ledger lacks of a file, problem by problem, then the campaign that it makes."""
     campaign = said.campaign or campaign_name(results)
-    with closing(Questions(open_.ledger)) as questions:
+    with closing(Questions(writer.ledger)) as questions:
         earlier = _earlier(questions, results.format, results.file)
         known = None if earlier else _known(questions, campaign)
     if earlier:
@@ -91,47 +91,47 @@ def import_results(open_: Writing, results: Results, said: Said) -> Done:
         return _done(results, earlier["campaign_id"], held=True)
     assert known is not None  # noqa: S101  (asked for above)
     total, license_ = _done(results, campaign, held=False), said.provenance.license
-    with open_.reporter.progress(line(results.file.name, 40), len(results.problems)) as bar:
+    with writer.reporter.progress(line(results.file.name, 40), len(results.problems)) as bar:
         for start in range(0, len(results.problems), PROBLEMS_AT_ONCE):
             some = results.problems[start : start + PROBLEMS_AT_ONCE]
             made = [problem_events(results, one, campaign, known=known, license_=license_) for one in some]
-            open_.ledger.blobs.put_many(text for one in made for text in one.texts)
-            open_.producer.append(event for one in made for event in one.events)
+            writer.ledger.blobs.put_many(text for one in made for text in one.texts)
+            writer.producer.append(event for one in made for event in one.events)
             total = _plus(total, made)
             bar.advance(len(some))
-    open_.producer.append(closing_events(results, campaign, said.provenance))
-    open_.admit()
+    writer.producer.append(closing_events(results, campaign, said.provenance))
+    writer.admit()
     return total
 
 
-def import_problems(open_: Writing, path: Path, said: Said) -> Done:
+def import_problems(writer: LedgerWriter, path: Path, said: Said) -> Done:
     """Appends what the ledger lacks of a Code Contests file, one problem after another, then its provenance.
 
     A broken row ends it with UserError; the problems before it are held whole, and another call goes on behind them.
     """
     file = digest_of(path)
-    with closing(Questions(open_.ledger)) as questions:
+    with closing(Questions(writer.ledger)) as questions:
         held = bool(_earlier(questions, code_contests.FORMAT, file))
         ids = _ids(questions)
     counts, left_out, records = [0, 0, 0], list[str](), 0
     if not held:
         rows = code_contests.rows(path, license=said.provenance.license)
-        with open_.reporter.progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
+        with writer.reporter.progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
             for row in rows:
                 records += 1
                 bar.advance()
                 if row.package is None:
                     left_out.append(row.reason)
                     continue
-                plan = import_package(row.package, open_.ledger.blobs, ids, importer=code_contests.IMPORTER)
-                open_.producer.append(plan.events)
+                plan = import_package(row.package, writer.ledger.blobs, ids, importer=code_contests.IMPORTER)
+                writer.producer.append(plan.events)
                 ids |= plan.ids
                 left_out += [f"{one.path}: {one.reason}" for one in plan.left_out]
                 counts = [a + b for a, b in zip(counts, (plan.problems, plan.tests, plan.programs), strict=True)]
         told = imported(code_contests.FORMAT, code_contests.TOOL, file, said.provenance)
         told = replace(told, records=records, excluded=shortened(left_out), unknown=code_contests.UNKNOWN)
-        open_.producer.append([told])
-        open_.admit()
+        writer.producer.append([told])
+        writer.admit()
     return Done(
         file=file.name,
         campaign=None,

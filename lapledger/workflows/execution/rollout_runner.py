@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from lapledger.consumers.services.service_loop import Edge, NamedLease
+from lapledger.consumers.services.service_loop import NamedLease, ServiceContext
 from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import ProgramAdded, WorkerStarted
@@ -32,7 +32,7 @@ from lapledger.workflows.execution.worker_setup import (
     start_worker,
     worker_context,
 )
-from lapledger.workflows.session import Writing, new_id, now_ms, utc_now
+from lapledger.workflows.session import LedgerWriter, new_id, now_ms, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +45,9 @@ LOOK_SECONDS = 0.2
 class Runner:
     """Runs batches of programs, each batch as a campaign of its own. See `consumers.training.scoring.Runner`."""
 
-    def __init__(self, open_: Writing, settings: Settings, *, here: bool, timeout: float, every: int) -> None:
+    def __init__(self, writer: LedgerWriter, settings: Settings, *, here: bool, timeout: float, every: int) -> None:
         """`every` N-th reference of a problem is run beside the programs; 0 for none."""
-        self._open, self._settings = open_, settings
+        self._open, self._settings = writer, settings
         self._here, self._timeout, self._every = here, timeout, every
         self._sandbox: Any = None
         self._begun: tuple[WorkerFacts, WorkerStarted] | None = None
@@ -93,7 +93,7 @@ class Runner:
         lease = NamedLease(
             self._open.ledger,
             f"{RUN_LEASE}{campaign}",
-            Edge(holder, LEASE_MS, now_ms, time.monotonic, utc_now, _silent),
+            ServiceContext(holder, LEASE_MS, now_ms, time.monotonic, utc_now, _silent),
         )
         lease.hold()
         try:

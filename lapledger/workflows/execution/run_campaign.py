@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from lapledger.consumers.services.service_loop import Edge, NamedLease
+from lapledger.consumers.services.service_loop import NamedLease, ServiceContext
 from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import Unavailable, UserError
 from lapledger.ledger.events import CampaignClosed, CampaignOpened, Event
@@ -32,7 +32,7 @@ from lapledger.workflows.execution.worker_setup import (
     start_worker,
     worker_context,
 )
-from lapledger.workflows.session import Writing, now_ms, stopping, utc_now
+from lapledger.workflows.session import LedgerWriter, now_ms, stopping, utc_now
 
 LEASE_MS = 30_000
 RUN_LEASE = "run:"
@@ -61,50 +61,50 @@ def alone(root: Path) -> Iterator[None]:
         yield
 
 
-def run_plan(open_: Writing, planned: Planned, left: Left, settings: Settings) -> dict[str, Any]:
+def run_plan(writer: LedgerWriter, planned: Planned, left: Left, settings: Settings) -> dict[str, Any]:
     """Runs what is left and says what came of it; the campaign is closed when every work has an outcome."""
     plan = planned.plan
     outcomes: dict[str, int] = {}
     interrupted = False
-    with _campaign_lease(open_, plan.opening) as lease:
+    with _campaign_lease(writer, plan.opening) as lease:
         if left.requests:
-            sandbox = _open_sandbox(open_, plan.opening, settings)
-            _request(open_, plan)
+            sandbox = _open_sandbox(writer, plan.opening, settings)
+            _request(writer, plan)
             with tempfile.TemporaryDirectory(prefix="lap-run-") as scratch:
-                context = _worker_context(open_, planned, Site(sandbox, settings.slots, Path(scratch)))
-                worker = Worker(context, open_.producer, left.requests, ready=open_.ready)
-                interrupted = _run(worker, open_, lease, total=len(left.requests))
+                context = _worker_context(writer, planned, Site(sandbox, settings.slots, Path(scratch)))
+                worker = Worker(context, writer.producer, left.requests, ready=writer.ready)
+                interrupted = _run(worker, writer, lease, total=len(left.requests))
             outcomes = dict(worker.progress.outcomes)
-        counts = _close(open_, plan)
+        counts = _close(writer, plan)
     return _summary(plan, counts) | {"outcomes": outcomes, "interrupted": interrupted}
 
 
-def _run(worker: Worker, open_: Writing, lease: NamedLease, *, total: int) -> bool:
+def _run(worker: Worker, writer: LedgerWriter, lease: NamedLease, *, total: int) -> bool:
     """Runs all that the worker was given; True when a signal ended it early."""
     worker.start()
     try:
-        return _watch(worker, open_, lease, total=total)
+        return _watch(worker, writer, lease, total=total)
     finally:
         worker.stop()
 
 
-def submit_plan(open_: Writing, planned: Planned, *, wait: bool) -> dict[str, Any]:
+def submit_plan(writer: LedgerWriter, planned: Planned, *, wait: bool) -> dict[str, Any]:
     """Asks workers to run a plan and says how far they are; with `wait`, at the campaign's close or at Ctrl-C.
 
     The wait ends early when every work that is left has failed in the sandbox too often.
     """
     plan = planned.plan
-    _request(open_, plan)
-    counts, interrupted = _counts(open_, plan), False
+    _request(writer, plan)
+    counts, interrupted = _counts(writer, plan), False
     if wait:
-        with stopping() as stop, open_.reporter.progress("waiting for workers", len(plan.requests)) as bar:
+        with stopping() as stop, writer.reporter.progress("waiting for workers", len(plan.requests)) as bar:
             while not counts["closed"] and not stop.is_set():
                 bar.update(counts["accepted"], note=f"{counts['faults']} faults")
                 if counts["stuck"] and counts["accepted"] + counts["stuck"] == len(plan.requests):
                     break
                 time.sleep(1)
-                open_.admit()
-                counts = _counts(open_, plan)
+                writer.admit()
+                counts = _counts(writer, plan)
             interrupted = stop.is_set()
     return _summary(plan, counts) | {"closed": bool(counts["closed"]), "interrupted": interrupted}
 
@@ -120,15 +120,15 @@ def _summary(plan: Plan, counts: dict[str, int]) -> dict[str, Any]:
 
 
 @contextmanager
-def _campaign_lease(open_: Writing, opening: CampaignOpened) -> Iterator[NamedLease]:
+def _campaign_lease(writer: LedgerWriter, opening: CampaignOpened) -> Iterator[NamedLease]:
     """The lease on a campaign, given back at the end; UserError while a `lap run` elsewhere holds it.
 
     Its holder is this machine's folder, which is locked: after a kill the same command goes on at once.
     """
-    root = open_.ledger.root.resolve()
+    root = writer.ledger.root.resolve()
     holder = sha256_fields("run", platform.node(), str(root))[:16]
-    edge = Edge(holder, LEASE_MS, now_ms, time.monotonic, utc_now, _silent)
-    lease = NamedLease(open_.ledger, f"{RUN_LEASE}{opening.campaign_id}", edge)
+    context = ServiceContext(holder, LEASE_MS, now_ms, time.monotonic, utc_now, _silent)
+    lease = NamedLease(writer.ledger, f"{RUN_LEASE}{opening.campaign_id}", context)
     if not lease.hold():
         raise UserError(f"a `lap run` on another machine works on campaign {opening.campaign_id!r}; wait for it")
     try:
@@ -141,10 +141,10 @@ def _silent(event: str, *, level: str = "info", **fields: Any) -> None:
     """A command talks to its user and keeps no log."""
 
 
-def _open_sandbox(open_: Writing, opening: CampaignOpened, settings: Settings) -> Sandbox:
+def _open_sandbox(writer: LedgerWriter, opening: CampaignOpened, settings: Settings) -> Sandbox:
     """The sandbox of this worker; UserError when the campaign was begun in another kind of place."""
-    sandbox = find_sandbox(open_.ledger.root, settings, open_.reporter)
-    with closing(Questions(open_.ledger)) as questions:
+    sandbox = find_sandbox(writer.ledger.root, settings, writer.reporter)
+    with closing(Questions(writer.ledger)) as questions:
         begun = class_of(questions, opening.campaign_id)
     differs = class_here(sandbox).differs(begun) if begun else ""
     if differs:
@@ -155,42 +155,42 @@ def _open_sandbox(open_: Writing, opening: CampaignOpened, settings: Settings) -
     return sandbox
 
 
-def _request(open_: Writing, plan: Plan) -> None:
+def _request(writer: LedgerWriter, plan: Plan) -> None:
     """Opens the campaign and requests its works, as far as the ledger does not hold that already."""
     campaign = plan.opening.campaign_id
-    with closing(Questions(open_.ledger)) as questions:
+    with closing(Questions(writer.ledger)) as questions:
         opening = questions.rows("SELECT 1 FROM campaign WHERE campaign_id = $id", id=campaign)
         asked = questions.query("SELECT work_id FROM request WHERE campaign_id = $id", id=campaign)
     held = set(asked["work_id"].to_pylist())
     requests = [request for request in plan.requests if request.work_id not in held]
     first: list[Event] = [] if opening else [*plan.shared, plan.opening]
-    open_.producer.append([*first, *requests])
-    open_.admit()
+    writer.producer.append([*first, *requests])
+    writer.admit()
 
 
-def _worker_context(open_: Writing, planned: Planned, site: Site) -> WorkerContext:
+def _worker_context(writer: LedgerWriter, planned: Planned, site: Site) -> WorkerContext:
     """All that the worker works with; its start is told as a fact."""
-    opening, chosen, blobs = planned.plan.opening, planned.chosen, open_.ledger.blobs
+    opening, chosen, blobs = planned.plan.opening, planned.chosen, writer.ledger.blobs
     material = material_of(chosen.programs, chosen.tests, chosen.flags)
     check_blobs(material, blobs)
-    facts, started = start_worker(opening, site.sandbox, worker_id=open_.producer.epoch, slots=site.slots)
-    open_.producer.append([started])
+    facts, started = start_worker(opening, site.sandbox, worker_id=writer.producer.epoch, slots=site.slots)
+    writer.producer.append([started])
     return worker_context(opening, facts, site, blobs=blobs, material=material)
 
 
-def _watch(worker: Worker, open_: Writing, lease: NamedLease, *, total: int) -> bool:
+def _watch(worker: Worker, writer: LedgerWriter, lease: NamedLease, *, total: int) -> bool:
     """Shows progress and admits outcomes until the worker ends; True when a signal ended it early."""
     ended, announced = False, False
-    with stopping(worker.stop) as stop, open_.reporter.progress("running", total) as bar:
+    with stopping(worker.stop) as stop, writer.reporter.progress("running", total) as bar:
         while not ended:
             ended = worker.wait(0.5)
             with suppress(Unavailable):  # what a server that is away does not take now waits
                 lease.hold()
-                open_.admit()
+                writer.admit()
             bar.update(worker.progress.finished, note=_note(worker))
             if stop.is_set() and not announced:
                 announced = True
-                open_.reporter.message("waiting for running programs; press Ctrl-C again to abort")
+                writer.reporter.message("waiting for running programs; press Ctrl-C again to abort")
     if worker.failure is not None:
         raise worker.failure
     return stop.is_set()
@@ -200,23 +200,23 @@ def _note(worker: Worker) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(worker.progress.outcomes.items()))
 
 
-def _counts(open_: Writing, plan: Plan) -> dict[str, int]:
+def _counts(writer: LedgerWriter, plan: Plan) -> dict[str, int]:
     """Counts of the campaign's attempts, whether it is closed, and its works that only ever failed in the sandbox."""
     campaign = plan.opening.campaign_id
-    with closing(Questions(open_.ledger)) as questions:
+    with closing(Questions(writer.ledger)) as questions:
         counts: dict[str, int] = questions.rows(ATTEMPTS, campaign=campaign)[0]
         closed = len(questions.rows("SELECT 1 FROM closing WHERE campaign_id = $id", id=campaign))
         stuck = questions.rows(_STUCK, id=campaign, most=MAX_FAULTS_PER_WORK)[0]["n"]
     return {**counts, "closed": closed, "stuck": stuck}
 
 
-def _close(open_: Writing, plan: Plan) -> dict[str, int]:
+def _close(writer: LedgerWriter, plan: Plan) -> dict[str, int]:
     """Counts of the campaign's attempts; the closing fact is appended once every work has an accepted outcome."""
-    open_.admit()
-    counts = _counts(open_, plan)
+    writer.admit()
+    counts = _counts(writer, plan)
     if not counts["closed"] and counts["accepted"] == len(plan.requests):
-        open_.producer.append([closing_of(plan.opening.campaign_id, counts)])
-        open_.admit()
+        writer.producer.append([closing_of(plan.opening.campaign_id, counts)])
+        writer.admit()
     return counts
 
 

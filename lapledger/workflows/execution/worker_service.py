@@ -50,8 +50,8 @@ class PoolFollower:
 
     def __init__(self, service: Service, site: Site, service_class: str) -> None:
         self._service, self._site, self._class = service, site, service_class
-        self._tell = service.edge.tell
-        self._pace = Pace(service.edge.monotonic, rest=10)  # a look disturbs the timings of this machine
+        self._log = service.context.log
+        self._pace = Pace(service.context.monotonic, rest=10)  # a look disturbs the timings of this machine
         self._begun: dict[str, tuple[CampaignOpened, WorkerFacts]] = {}
         self._workers: dict[str, Worker] = {}
         self._refused: set[str] = set()
@@ -60,7 +60,7 @@ class PoolFollower:
         self._lanes: frozenset[int] = frozenset()
         self._cut: Cut | None = None
         self._again = self._held_back = False
-        self._told = self._looked = service.edge.monotonic()
+        self._told = self._looked = service.context.monotonic()
 
     def step(self, assigned: frozenset[Partition]) -> bool:
         """Takes works when there may be new ones; running them goes on meanwhile."""
@@ -68,7 +68,7 @@ class PoolFollower:
         self._tend()
         cut = self._service.ledger.cut()
         if lanes != self._lanes or self._due(cut):
-            self._looked = self._service.edge.monotonic()
+            self._looked = self._service.context.monotonic()
             self._lanes = lanes
             with self._pace.look(), closing(Questions(self._service.ledger, cut)) as questions:
                 works = {row["campaign_id"]: row["works"] for row in questions.rows(_OPEN)}
@@ -98,27 +98,27 @@ class PoolFollower:
         if worker.wait(0.0):
             self._current, self._again = None, True
             self._ended(campaign, worker)
-        elif self._service.edge.monotonic() - self._told > PROGRESS_SECONDS:
-            self._tell_progress("running", campaign, worker)
+        elif self._service.context.monotonic() - self._told > PROGRESS_SECONDS:
+            self._log_progress("running", campaign, worker)
 
     def _ended(self, campaign: str, worker: Worker) -> None:
         """Raises why it failed, if it did: after an outage its works are taken again, by a worker made anew."""
-        self._tell_progress("works done", campaign, worker)
+        self._log_progress("works done", campaign, worker)
         if worker.failure is not None:
             self._workers.pop(campaign, None)
             raise worker.failure
 
-    def _tell_progress(self, event: str, campaign: str, worker: Worker) -> None:
-        self._told = self._service.edge.monotonic()
+    def _log_progress(self, event: str, campaign: str, worker: Worker) -> None:
+        self._told = self._service.context.monotonic()
         producer = self._service.producer
         outcomes = dict(worker.progress.outcomes)
-        self._tell(event, campaign=campaign, outcomes=outcomes, epoch=producer.epoch, frames=producer.frames)
+        self._log(event, campaign=campaign, outcomes=outcomes, epoch=producer.epoch, frames=producer.frames)
 
     def _due(self, cut: Cut) -> bool:
         """Whether there may be something to do; a busy worker looks at others' outcomes only now and then."""
         if self._cut is None or self._again or _requested(cut) != _requested(self._cut):
             return True
-        busy = self._current is not None and self._service.edge.monotonic() - self._looked < PROGRESS_SECONDS
+        busy = self._current is not None and self._service.context.monotonic() - self._looked < PROGRESS_SECONDS
         return (cut != self._cut or self._held_back) and not busy and self._pace.due()
 
     def _take(self, questions: Questions, campaigns: Sequence[str]) -> None:
@@ -139,7 +139,7 @@ class PoolFollower:
                 return  # its class is not decided yet, and its works come first
             if count := hired.offer(works):
                 self._current = campaign
-                self._tell("works taken", campaign=campaign, count=count, lanes=sorted(self._lanes))
+                self._log("works taken", campaign=campaign, count=count, lanes=sorted(self._lanes))
                 hired.start()
                 return
 
@@ -168,7 +168,7 @@ class PoolFollower:
             differs = f"service ({opening.service})"
         if differs:
             self._refused.add(campaign)
-            self._tell("campaign refused", level="warning", campaign=campaign, reason=f"it runs on another {differs}")
+            self._log("campaign refused", level="warning", campaign=campaign, reason=f"it runs on another {differs}")
         return not differs
 
     def _worker(self, questions: Questions, campaign: str) -> Worker | None:
@@ -181,7 +181,7 @@ class PoolFollower:
             facts, started = start_worker(opening, self._site.sandbox, worker_id=producer.epoch, slots=self._site.slots)
             producer.append([started])
             self._begun[campaign] = opening, facts
-            self._tell("campaign begun", campaign=campaign, epoch=producer.epoch, frames=producer.frames)
+            self._log("campaign begun", campaign=campaign, epoch=producer.epoch, frames=producer.frames)
         if class_of(questions, campaign) is None:
             return None
         chosen = members_of(questions, opening)
@@ -192,7 +192,7 @@ class PoolFollower:
             blobs=self._service.ledger.blobs,
             material=material_of(chosen.programs, chosen.tests, chosen.flags),
         )
-        self._workers[campaign] = Worker(context, self._service.producer, ready=self._service.appending.ready)
+        self._workers[campaign] = Worker(context, self._service.producer, ready=self._service.spooled.ready)
         return self._workers[campaign]
 
     def _opened(self, questions: Questions, campaign: str) -> CampaignOpened:
@@ -219,7 +219,7 @@ class Closer:
             if counts["accepted"] < works[campaign] or is_run_elsewhere(self._service, campaign):
                 continue
             lease = self._leases.setdefault(
-                campaign, NamedLease(self._service.ledger, f"close:{campaign}", self._service.edge)
+                campaign, NamedLease(self._service.ledger, f"close:{campaign}", self._service.context)
             )
             if lease.hold():
                 self._close(campaign, counts, lease)
@@ -234,13 +234,13 @@ class Closer:
             producer = self._service.producer
             producer.append([closing_of(campaign, counts)])
             words = {name: counts[name] for name in ("accepted", "surplus", "faults")}
-            tell = self._service.edge.tell
-            tell("campaign closed", campaign=campaign, **words, epoch=producer.epoch, lease_epoch=lease.epoch)
+            logger = self._service.context.log
+            logger("campaign closed", campaign=campaign, **words, epoch=producer.epoch, lease_epoch=lease.epoch)
 
 
 def is_run_elsewhere(service: Service, campaign: str) -> bool:
     """Whether a `lap run` works on it. To be asked after its works were read: it takes its lease before it requests."""
-    return bool(leases.live(service.ledger.engine, {f"{RUN_LEASE}{campaign}"}, service.edge.now_ms()))
+    return bool(leases.live(service.ledger.engine, {f"{RUN_LEASE}{campaign}"}, service.context.now_ms()))
 
 
 def _requested(cut: Cut) -> tuple[object, ...]:
