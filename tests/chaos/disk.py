@@ -96,7 +96,7 @@ def _failed_at(disk: Path, step: Step, left: int) -> str:
     assert code_again == 0, output_again
     if args:  # a role with arguments appends
         assert _child("sink", root, ())[0] == 0
-    return "nowhere" if code == 0 else next(place for place in FILES if f"tried/{place}" in output)
+    return "nowhere" if code == 0 else next(file for file in FILES if f"tried/{file}" in output)
 
 
 def _check(root: Path) -> None:

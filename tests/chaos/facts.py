@@ -28,7 +28,7 @@ def source(number: int) -> bytes:
 def facts(number: int) -> list[Event]:
     """The facts of a number: always a decision, sometimes a program and a note on another stream."""
     problem = f"p{number % PROBLEMS}"
-    found: list[Event] = [
+    events_of_number: list[Event] = [
         FilterDecided(
             problem_id=problem,
             subject="test",
@@ -41,7 +41,7 @@ def facts(number: int) -> list[Event]:
         )
     ]
     if number % 5 == 0:
-        found.append(
+        events_of_number.append(
             ProgramAdded(
                 problem_id=problem,
                 program_id=f"{problem}/program-{number}",
@@ -55,12 +55,12 @@ def facts(number: int) -> list[Event]:
             )
         )
     if number % 11 == 0:
-        found.append(
+        events_of_number.append(
             AnnotationMade(
                 annotation_id=str(number), subject="worker", subject_id="w", mark="suspect", author="a", reason=""
             )
         )
-    return found
+    return events_of_number
 
 
 def name_of(event: Event) -> str:
@@ -73,17 +73,17 @@ def name_of(event: Event) -> str:
 def held(ledger: Ledger) -> list[str]:
     """The names of all facts in the ledger, repeats too."""
     cut = ledger.cut()
-    found: list[str] = []
+    names: list[str] = []
     for kind, column in NAMES.items():
         prefix = "note " if kind == "annotation.made" else ""
-        found += [prefix + name for name in events(ledger, kind, 1, cut, columns=[column])[column].to_pylist()]
-    return found
+        names += [prefix + name for name in events(ledger, kind, 1, cut, columns=[column])[column].to_pylist()]
+    return names
 
 
 def largest(ledger: Ledger) -> int:
     """The largest number of a decision in the ledger, -1 when there is none."""
-    found = events(ledger, "filter.decided", 1, ledger.cut(), columns=["subject_id"])["subject_id"].to_pylist()
-    return max((int(name.split("/")[1]) for name in found), default=-1)
+    subjects = events(ledger, "filter.decided", 1, ledger.cut(), columns=["subject_id"])["subject_id"].to_pylist()
+    return max((int(name.split("/")[1]) for name in subjects), default=-1)
 
 
 def wanted(numbers: Iterable[int]) -> Iterator[Event]:
@@ -94,8 +94,8 @@ def wanted(numbers: Iterable[int]) -> Iterator[Event]:
 
 def table(ledger: Ledger, kind: str, *, with_positions: bool) -> pa.Table:
     """All facts of a type: with their places in the order of admission, or their values alone, in order of name."""
-    found = events(ledger, kind, 1, ledger.cut())
+    rows = events(ledger, kind, 1, ledger.cut())
     if with_positions:
-        return found
-    values = found.select([name for name in found.column_names if not name.startswith("_") and name != "cut"])
+        return rows
+    values = rows.select([name for name in rows.column_names if not name.startswith("_") and name != "cut"])
     return values.sort_by((NAMES | DERIVED)[kind])

@@ -119,8 +119,8 @@ def pausing_sink(root: Address, holder: str, now_ms: int) -> dict[str, int]:
 
 def sink_leased(ledger: Ledger, stream: Any, term: Term) -> dict[str, int]:
     """One drain under fresh leases."""
-    taken = {place: take_partition(ledger.engine, *place, term) for place in positions(ledger)}
-    leased = {place: epoch for place, epoch in taken.items() if epoch is not None}
+    taken = {partition: take_partition(ledger.engine, *partition, term) for partition in positions(ledger)}
+    leased = {partition: epoch for partition, epoch in taken.items() if epoch is not None}
     done = drain(ledger, stream, seen="now", leases=leased)
     return {"leased": len(leased), "admitted": done.admitted, "duplicates": done.duplicates}
 

@@ -113,6 +113,6 @@ def place(kind: Kind, empty_ledger: Location) -> Location:
 @pytest.fixture
 def both(place: Location) -> Iterator[Ledger]:
     """The fresh ledger, opened."""
-    opened = open_ledger(place)
-    yield opened
-    opened.close()
+    ledger = open_ledger(place)
+    yield ledger
+    ledger.close()

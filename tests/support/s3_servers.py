@@ -53,13 +53,13 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
     """A fresh server that keeps its files in `folder`; it has ended when this returns."""
     gateway, port = _gateway(), _free_port()
     (folder / "objects").mkdir(parents=True)
-    own = {"ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": SECRET}
+    keys = {"ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": SECRET}
     if gateway:
         command = [str(gateway), "--quiet", "--port", f"127.0.0.1:{port}", "posix", str(folder / "objects")]
     else:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **own})
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **keys})
     try:
         _wait_for_bucket(process, port, folder / "log")
         yield S3Server("versitygw" if gateway else "moto", port)
