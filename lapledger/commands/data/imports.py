@@ -16,7 +16,7 @@ from lapledger.settings import read_settings
 from lapledger.workflows.session import open_writer
 
 if TYPE_CHECKING:
-    from lapledger.workflows.data.import_results import Done, Said
+    from lapledger.workflows.data.import_results import ImportOptions, ImportSummary
 
 Decorated = Callable[..., Any]
 files_argument = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
@@ -148,9 +148,9 @@ def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, li
     """
     from lapledger.workflows.data.import_results import import_problems
 
-    said = _said(source, license_)
+    options = _import_options(source, license_)
     with open_writer(read_settings(ledger=ledger).location, "lap import code-contests", TERMINAL) as writer:
-        done = [import_problems(writer, Path(name), said) for name in files]
+        done = [import_problems(writer, Path(name), options) for name in files]
         cut = str(writer.ledger.cut())
     _tell(done, cut, as_json=as_json)
 
@@ -168,21 +168,23 @@ def _import(
 ) -> None:
     from lapledger.workflows.data.import_results import import_results, read_all
 
-    said = _said(source, license_, campaign=campaign, model=model and plain(model))
+    options = _import_options(source, license_, campaign=campaign, model=model and plain(model))
     location = read_settings(ledger=ledger).location
     read = import_module(f"lapledger.producers.importers.{form}").read
-    results = read_all(read, [Path(name) for name in files], said, reporter=TERMINAL)
+    results = read_all(read, [Path(name) for name in files], options, reporter=TERMINAL)
     with open_writer(location, f"lap import {form}", TERMINAL) as writer:
-        done = [import_results(writer, one, said) for one in results]
+        done = [import_results(writer, one, options) for one in results]
         cut = str(writer.ledger.cut())
     _tell(done, cut, as_json=as_json)
 
 
-def _said(source: str, license_: str, *, campaign: str | None = None, model: str | None = None) -> "Said":
+def _import_options(
+    source: str, license_: str, *, campaign: str | None = None, model: str | None = None
+) -> "ImportOptions":
     from lapledger.producers.importers.events import Provenance
-    from lapledger.workflows.data.import_results import Said
+    from lapledger.workflows.data import import_results
 
-    return Said(
+    return import_results.ImportOptions(
         campaign=campaign, model=model, provenance=Provenance(original_id=plain(source), license=plain(license_))
     )
 
@@ -190,7 +192,7 @@ def _said(source: str, license_: str, *, campaign: str | None = None, model: str
 _COUNTS = ("problems", "programs", "executions", "timings")
 
 
-def _tell(done: Sequence["Done"], cut: str, *, as_json: bool) -> None:
+def _tell(done: Sequence["ImportSummary"], cut: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"cut": cut, "imported": [asdict(one) for one in done]})
         return

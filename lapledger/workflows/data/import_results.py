@@ -1,6 +1,6 @@
 """How files of other tools come into the ledger: read whole or row by row, then only what the ledger lacks is appended.
 
-The same file twice adds nothing: ids follow from its content, and what is held is asked first.
+The same file twice adds nothing: ids follow from its content, and what the ledger holds is looked up first.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What the user says of the files."""
+class ImportOptions:
+    """What the user states about the files."""
 
     campaign: str | None = None
     model: str | None = None
@@ -51,8 +51,8 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """What one file brought: counts of new facts, what was left out, and what the file lets one compute at once."""
+class ImportSummary:
+    """What one file brought: counts of new facts, what was excluded, and what the file lets one compute at once."""
 
     file: str
     campaign: str | None
@@ -66,45 +66,47 @@ class Done:
     figures: dict[str, float | str | None]
 
 
-def read_all(read: Reader, paths: Sequence[Path], said: Said, *, reporter: Reporter) -> list[Results]:
+def read_all(read: Reader, paths: Sequence[Path], options: ImportOptions, *, reporter: Reporter) -> list[Results]:
     """Every file read before anything is written, so that a bad one leaves nothing. UserError as the reader's."""
-    if said.campaign is not None:
+    if options.campaign is not None:
         if len(paths) > 1:
             raise UserError("--campaign names one campaign, and every file is one; import the files one by one")
-        check_name(said.campaign)
+        check_name(options.campaign)
     results = []
     with reporter.progress("reading", len(paths)) as bar:
         for path in paths:
-            results.append(read(path, said.model))
+            results.append(read(path, options.model))
             bar.advance()
     return results
 
 
-def import_results(writer: LedgerWriter, results: Results, said: Said) -> Done:
+def import_results(writer: LedgerWriter, results: Results, options: ImportOptions) -> ImportSummary:
     """Appends what the ledger lacks of a file, problem by problem, then the campaign that it makes."""
-    campaign = said.campaign or campaign_name(results)
+    campaign = options.campaign or campaign_name(results)
     with closing(Questions(writer.ledger)) as questions:
         earlier = _earlier(questions, results.format, results.file)
         known = None if earlier else _known(questions, campaign)
     if earlier:
-        _check_same(earlier, results, said)
-        return _done(results, earlier["campaign_id"], held=True)
+        _check_same(earlier, results, options)
+        return _summary(results, earlier["campaign_id"], held=True)
     assert known is not None  # noqa: S101  (asked for above)
-    total, license_ = _done(results, campaign, held=False), said.provenance.license
+    total, license_ = _summary(results, campaign, held=False), options.provenance.license
     with writer.reporter.progress(line(results.file.name, 40), len(results.problems)) as bar:
         for start in range(0, len(results.problems), PROBLEMS_AT_ONCE):
-            some = results.problems[start : start + PROBLEMS_AT_ONCE]
-            made = [problem_events(results, one, campaign, known=known, license_=license_) for one in some]
-            writer.ledger.blobs.put_many(text for one in made for text in one.texts)
-            writer.producer.append(event for one in made for event in one.events)
-            total = _plus(total, made)
-            bar.advance(len(some))
-    writer.producer.append(closing_events(results, campaign, said.provenance))
+            batch = results.problems[start : start + PROBLEMS_AT_ONCE]
+            imported_problems = [
+                problem_events(results, problem, campaign, known=known, license_=license_) for problem in batch
+            ]
+            writer.ledger.blobs.put_many(text for problem in imported_problems for text in problem.texts)
+            writer.producer.append(event for problem in imported_problems for event in problem.events)
+            total = _with_counts(total, imported_problems)
+            bar.advance(len(batch))
+    writer.producer.append(closing_events(results, campaign, options.provenance))
     writer.admit()
     return total
 
 
-def import_problems(writer: LedgerWriter, path: Path, said: Said) -> Done:
+def import_problems(writer: LedgerWriter, path: Path, options: ImportOptions) -> ImportSummary:
     """Appends what the ledger lacks of a Code Contests file, one problem after another, then its provenance.
 
     A broken row ends it with UserError; the problems before it are held whole, and another call goes on behind them.
@@ -115,7 +117,7 @@ def import_problems(writer: LedgerWriter, path: Path, said: Said) -> Done:
         ids = _ids(questions)
     counts, left_out, records = [0, 0, 0], list[str](), 0
     if not held:
-        rows = code_contests.rows(path, license=said.provenance.license)
+        rows = code_contests.rows(path, license=options.provenance.license)
         with writer.reporter.progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
             for row in rows:
                 records += 1
@@ -126,13 +128,13 @@ def import_problems(writer: LedgerWriter, path: Path, said: Said) -> Done:
                 plan = import_package(row.package, writer.ledger.blobs, ids, importer=code_contests.IMPORTER)
                 writer.producer.append(plan.events)
                 ids |= plan.ids
-                left_out += [f"{one.path}: {one.reason}" for one in plan.left_out]
+                left_out += [f"{excluded.path}: {excluded.reason}" for excluded in plan.left_out]
                 counts = [a + b for a, b in zip(counts, (plan.problems, plan.tests, plan.programs), strict=True)]
-        told = imported(code_contests.FORMAT, code_contests.TOOL, file, said.provenance)
-        told = replace(told, records=records, excluded=shortened(left_out), unknown=code_contests.UNKNOWN)
-        writer.producer.append([told])
+        event = imported(code_contests.FORMAT, code_contests.TOOL, file, options.provenance)
+        event = replace(event, records=records, excluded=shortened(left_out), unknown=code_contests.UNKNOWN)
+        writer.producer.append([event])
         writer.admit()
-    return Done(
+    return ImportSummary(
         file=file.name,
         campaign=None,
         held=held,
@@ -146,8 +148,8 @@ def import_problems(writer: LedgerWriter, path: Path, said: Said) -> Done:
     )
 
 
-def _done(results: Results, campaign: str, *, held: bool) -> Done:
-    return Done(
+def _summary(results: Results, campaign: str, *, held: bool) -> ImportSummary:
+    return ImportSummary(
         file=results.file.name,
         campaign=campaign,
         held=held,
@@ -161,12 +163,12 @@ def _done(results: Results, campaign: str, *, held: bool) -> Done:
     )
 
 
-def _plus(total: Done, made: Sequence[Imported]) -> Done:
+def _with_counts(total: ImportSummary, imported_problems: Sequence[Imported]) -> ImportSummary:
     return replace(
         total,
-        programs=total.programs + sum(one.programs for one in made),
-        executions=total.executions + sum(one.executions for one in made),
-        timings=total.timings + sum(one.timings for one in made),
+        programs=total.programs + sum(problem.programs for problem in imported_problems),
+        executions=total.executions + sum(problem.executions for problem in imported_problems),
+        timings=total.timings + sum(problem.timings for problem in imported_problems),
     )
 
 
@@ -178,14 +180,14 @@ def _earlier(questions: Questions, form: str, file: SourceFile) -> dict[str, Any
     return rows[0] if rows else None
 
 
-def _check_same(earlier: dict[str, Any], results: Results, said: Said) -> None:
-    """UserError when the user now says something else of a file that is held."""
-    asked = {"campaign_id": said.campaign, "model": said.model if results.model else None}
-    for name, value in asked.items():
+def _check_same(earlier: dict[str, Any], results: Results, options: ImportOptions) -> None:
+    """Raise UserError if the file was imported before with another campaign or model."""
+    stated = {"campaign_id": options.campaign, "model": options.model if results.model else None}
+    for name, value in stated.items():
         if value is not None and value != earlier[name]:
             raise UserError(
                 f"{shown(results.file.name)} was imported before, as campaign {earlier['campaign_id']!r} of "
-                f"{earlier['model'] or 'no model'}; a fact does not change: go on with that one"
+                f"{earlier['model'] or 'no model'}; stored facts do not change: use that campaign"
             )
 
 

@@ -10,9 +10,9 @@ LARGEST_BYTES = 1_000_000
 
 
 def read_results(path: str) -> dict[str, float]:
-    """Results of training by criterion, from a CSV file of `criterion,value`; a first line of words is a heading.
+    """Results of training by criterion, from a CSV file of `criterion,value`; its first line may be a header.
 
-    UserError where it cannot be read, is larger than LARGEST_BYTES, holds no result, or says anything else.
+    UserError where it cannot be read, is larger than LARGEST_BYTES, holds no result, or holds anything else.
     """
     try:
         with Path(path).open("rb") as file:
@@ -28,18 +28,18 @@ def read_results(path: str) -> dict[str, float]:
 
 
 def _results(path: str, text: str) -> dict[str, float]:
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     for number, row in enumerate(csv.reader(text.splitlines()), start=1):
         cells = [cell.strip() for cell in row]
         value = _finite(cells[1]) if len(cells) == 2 else None
         if value is None and (not any(cells) or (number == 1 and len(cells) == 2)):
             continue
-        if value is None or cells[0] in found:
+        if value is None or cells[0] in results:
             raise UserError(f"--training-results {path}, line {number}: write criterion,value, each criterion once")
-        found[cells[0]] = value
-    if not found:
+        results[cells[0]] = value
+    if not results:
         raise UserError(f"--training-results {path}: holds no result; give lines of criterion,value")
-    return found
+    return results
 
 
 def _finite(text: str) -> float | None:
