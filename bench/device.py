@@ -52,13 +52,13 @@ def main() -> None:
         for seed in range(10 if options.quick else options.problems)
     ]
     held = hold(several, criterion, options.device)
-    check(held.resident.ask(criterion).passed, several, criterion)
-    (arm,) = held.resident.sides
+    check(held.resident.evaluate(criterion).passed, several, criterion)
+    (arm,) = held.resident.ends
     search = seconds(partial(torch.searchsorted, arm.rising, arm.mine, out_int32=True), options.device)
     rows = [row("torch.searchsorted alone", search, "s")]
     for reading in ("leaderboard", "score"):
         question = dataclasses.replace(criterion, reading=reading)
-        value = seconds(partial(held.resident.ask, question), options.device)
+        value = seconds(partial(held.resident.evaluate, question), options.device)
         rows.append(row(f"one criterion, {reading}", value, "s", baseline=search, reach=REACH_S.get(options.device)))
     log(f"{options.device}: {torch.cuda.get_device_name() if options.device == 'cuda' else 'no GPU'}")
     print(printed(rows, as_json=options.json))

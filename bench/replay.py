@@ -36,7 +36,7 @@ from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.gates import judge
 from lapledger.replay.loading import judge_snapshot, load
 from lapledger.replay.measurements import Ints, ProblemMeasurements
-from lapledger.replay.studies.problem_batches import Many
+from lapledger.replay.studies.problem_batches import ProblemBatch
 from lapledger.replay.studies.scaling import Scale, scaled
 from lapledger.replay.studies.sweeps import Axes, Point, at, sweep
 from lapledger.workflows.malloc import keep_freed_memory
@@ -134,14 +134,14 @@ def warm(bench: Bench, folder: Path) -> None:
     """Everything that a process asks once the measurements are read; the peak is that of all of it, reading too."""
     reset_peak()
     problems = list(load(Questions(open_ledger(folder))).problems)
-    batch = Many.of(problems, CRITERION)
-    batch.weigh(CRITERION)
+    batch = ProblemBatch.of(problems, CRITERION)
+    batch.evaluate(CRITERION)
     scales = iter(Scale(1 + n / 100, n * MS) for n in range(1, 100))
     value = best(lambda: table(batch, next(scales)))
     bench.add(row(FURTHER, value, "s", reach=None if bench.quick else 0.15))
     if bench.wants(TAU):
-        evaluation, taus = batch.weigh(CRITERION), iter(range(10, 90))
-        again = best(lambda: batch.crowd.rates(evaluation.status(at(CRITERION, None, next(taus)))))
+        evaluation, taus = batch.evaluate(CRITERION), iter(range(10, 90))
+        again = best(lambda: batch.programs.rates(evaluation.status(at(CRITERION, None, next(taus)))))
         bench.add(row(TAU, again, "s", reach=None if bench.quick else 0.010))
     points = swept(bench, problems) if bench.wants(SWEEP) else []
     bench.add(row(MEMORY, peak_mb(), "MB", reach=None if bench.quick else 1500))
@@ -150,9 +150,9 @@ def warm(bench: Bench, folder: Path) -> None:
         beside(bench, problems, value)
 
 
-def table(batch: Many, by: Scale) -> object:
+def table(batch: ProblemBatch, by: Scale) -> object:
     """p_tau of every model under the criterion, with the references scaled."""
-    return batch.crowd.rates(batch.weigh(CRITERION, by).status(CRITERION))
+    return batch.programs.rates(batch.evaluate(CRITERION, by).status(CRITERION))
 
 
 def beside(bench: Bench, problems: list[ProblemMeasurements], value: float) -> None:

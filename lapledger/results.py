@@ -179,7 +179,7 @@ class Replay(Table):
         """The candidates whose verdict differs between each criterion and the next, with both verdicts and reasons."""
         import pyarrow as pa
 
-        from lapledger.replay.explanations.flips import turned
+        from lapledger.replay.explanations.flips import verdict_changes
 
         rows = [
             {
@@ -193,7 +193,7 @@ class Replay(Table):
                 "reason_after": change.reason_after,
             }
             for before, after in pairwise(self.judged)
-            for changes in turned(before, after, timed=False)
+            for changes in verdict_changes(before, after, timed=False)
             for change in changes
         ]
         names = ("from", "to", "program", "model", "before", "after", "reason_before", "reason_after")

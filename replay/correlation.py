@@ -1,4 +1,4 @@
-"""The rank correlation of two rows of numbers. What they were measured on, and what is concluded, is said elsewhere."""
+"""The rank correlation of two rows of numbers."""
 
 import numpy as np
 
@@ -20,8 +20,8 @@ def _ranks(values: Floats) -> Floats:
     """Twice the averaged rank [n], from 0: how many are smaller, and how many are no larger."""
     order = np.argsort(values, kind="stable")
     larger = np.diff(values[order], prepend=-np.inf) > SAME * np.abs(values).max(initial=0)
-    place = np.empty(len(values), dtype=np.int64)
-    place[order] = np.cumsum(larger) - 1
-    upto = np.cumsum(np.bincount(place))
-    found: Floats = (np.append(0, upto)[place] + upto[place]).astype(np.float64)
-    return found
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.cumsum(larger) - 1
+    upto = np.cumsum(np.bincount(rank))
+    doubled: Floats = (np.append(0, upto)[rank] + upto[rank]).astype(np.float64)
+    return doubled

@@ -1,7 +1,7 @@
-"""The criterion: which question is put to the measurements, as frozen plain data with a schema number and a hash.
+"""The criterion: how measurements are scored, as frozen plain data with a schema number and a hash.
 
 The fields lie in one table, `fields`; the environments of the field's paper are the presets here. No measurement is
-looked at.
+read.
 """
 
 import difflib
@@ -26,7 +26,10 @@ PAY_WRONG = ("additive", "optimization-only", "multitask")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A question to the measurements. Every value is checked and brought to its one form (ReplayError)."""
+    """How measurements are scored. Raise ReplayError if a value or a pair of values is not allowed.
+
+    Each value is brought to its one form, so that equal criteria have equal hashes.
+    """
 
     tau: str = "100"
     reading: str = "leaderboard"
@@ -58,7 +61,7 @@ class Criterion:
     weight: str = "0.5"
 
     def __post_init__(self) -> None:
-        """Check each field against the table, then what they say together."""
+        """Check each field against the table, then all fields together."""
         for name, field in FIELDS.items():
             value = getattr(self, name)
             try:
@@ -116,7 +119,7 @@ class Criterion:
 
     @property
     def is_share(self) -> bool:
-        """Whether a score is a share of 100, so that the reading `score` has a meaning."""
+        """Whether a score is a share of 100, so that the quality metric `score` has a meaning."""
         return self.statistic == "win-rate" or self.statistic not in OF_TIMES
 
     @property
@@ -155,14 +158,14 @@ class Criterion:
 def _contradictions(c: Criterion) -> Iterable[str]:
     """One line for each pair of fields that cannot hold together."""
     if c.reading == "score" and not c.is_share:
-        yield f"the statistic {c.statistic!r} is no share of 100; use reading 'leaderboard'"
+        yield f"the statistic {c.statistic!r} is no share of 100; use reading = 'leaderboard'"
     if c.reward == "collapsed-binary" and c.shape != "binary":
         yield f"reward 'collapsed-binary' has the shape 'binary', not {c.shape!r}; use reward 'collapsed'"
     times = {"timeout_ms": c.timeout_ms, "keep_ms": c.keep_ms, "limit_ms": c.limit_ms}
-    asked = [name for name, value in times.items() if value is not None]
-    asked += [f"{name} = {word!r}" for name, word in _TIMES_ONLY.items() if getattr(c, name) == word]
-    if c.clock == "memory" and asked:
-        yield f"{asked[0]} is about time, and the clock is 'memory'; leave one of them out"
+    time_fields = [name for name, value in times.items() if value is not None]
+    time_fields += [f"{name} = {text!r}" for name, text in _TIMES_ONLY.items() if getattr(c, name) == text]
+    if c.clock == "memory" and time_fields:
+        yield f"{time_fields[0]} is about time, and the clock is 'memory'; leave one of them out"
     if c.clock == "cpu" and c.startup == "subtract":
         yield "startup = 'subtract' takes off wall time, and the clock is 'cpu'; use the clock 'wall' or startup 'keep'"
 
@@ -219,9 +222,9 @@ def describe() -> list[FieldDoc]:
     return [field.doc for field in FIELDS.values()]
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
+def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    close = difflib.get_close_matches(word, names, n=1)
+    close = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ";"
     return f"{hint} Known: {', '.join(names)}"
 
@@ -240,7 +243,7 @@ FAMILIES = (
 
 
 def family(criterion: Criterion) -> str:
-    """The family's name. Limits go before filters, filters before the reading; p_100 is the end of its ranking."""
+    """The family's name: by the limits first, then the filters, then the quality metric; tau makes no difference."""
     if criterion.limit_ranked is not None:
         return "ranked-worst"
     if criterion.limit_quantile is not None:

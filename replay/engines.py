@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.devices.questions import Asked, Weighing, on_device, one_by_one
+from lapledger.replay.devices.questions import ProblemQuestion, VerdictQuestion, on_device, one_by_one
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.gates import Verdicts, judge
 from lapledger.replay.measurements import ProblemMeasurements
@@ -83,13 +83,13 @@ class Engine:
         return self.name == "numba" or (self.name == "auto" and runs >= MACHINE_CODE_FROM and is_common(criterion))
 
     def answer(
-        self, problems: Sequence[ProblemMeasurements], question: Asked[Answer], seed: int = 0
+        self, problems: Sequence[ProblemMeasurements], question: ProblemQuestion[Answer], seed: int = 0
     ) -> Iterator[Answer]:
         """What a question finds on each problem, in their order, each with the random numbers of its problem and seed.
 
         ReplayError where there is no such device or cluster.
         """
-        if self.name == "torch" and isinstance(question, Weighing):
+        if self.name == "torch" and isinstance(question, VerdictQuestion):
             return on_device(problems, question, self.device, seed)
         if self.name == "ray":
             from lapledger.replay.devices.spread import spread
@@ -110,7 +110,9 @@ class Each:
     engine: Engine = AUTO
     seed: int = 0
 
-    def __call__(self, problems: Sequence[ProblemMeasurements], question: Asked[Answer], /) -> Iterator[Answer]:
+    def __call__(
+        self, problems: Sequence[ProblemMeasurements], question: ProblemQuestion[Answer], /
+    ) -> Iterator[Answer]:
         """The answers, in the order of the problems; ReplayError as `Engine.answer` raises it."""
         return self.engine.answer(problems, question, self.seed)
 

@@ -43,8 +43,8 @@ def _middle(values: Ints, divisor: int) -> Ints:
 
 
 def _pair_sums(repetitions: Ints) -> Ints:
-    one, other = np.triu_indices(repetitions.shape[-1])
-    a, b = repetitions[..., one], repetitions[..., other]
+    first, second = np.triu_indices(repetitions.shape[-1])
+    a, b = repetitions[..., first], repetitions[..., second]
     return np.where((a >= 0) & (b >= 0), a + b, ABSENT)
 
 

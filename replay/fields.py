@@ -1,7 +1,7 @@
 """The table of a criterion's fields: meaning, allowed values and default; `values` brings a value to its one form.
 
-Parsing, hashing, the flags of the commands and the docs page all read it. What several fields say together is checked
-in `criteria`. A default never changes: hashes leave it out.
+Parsing, hashing, the flags of the commands and the docs page all read it. `criteria` checks fields against each other.
+A default never changes: hashes leave it out.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from lapledger.replay.values import (
     choice,
     factor,
     field,
+    integer,
     optional,
     percent,
     share,
-    whole,
 )
 from lapledger.replay.values import FieldDoc as FieldDoc
 
@@ -52,7 +52,7 @@ _QUALITY = (
         ("leaderboard", "score", "over-limit", "raw-duration", "zero"),
         "the quality q: `leaderboard` ranks the program's score among the references' own scores; `score` is the score"
         " itself, as a share of 100; `over-limit` is the share of tests that took longer than their limit;"
-        " `raw-duration` the mean duration over 10 s, at most 1; `zero` asks nothing",
+        " `raw-duration` the mean duration over 10 s, at most 1; `zero` sets no speed requirement",
     ),
     choice(
         "statistic",
@@ -76,8 +76,8 @@ _CORRECTNESS = (
     choice(
         "interface",
         ("ignored", "required"),
-        "whether correctness asks that the program kept the interface it was given; an interface that was not looked at"
-        " is undecided",
+        "whether correctness requires that the program kept the interface it was given; an interface that was not"
+        " checked is undecided",
     ),
     choice(
         "timeouts",
@@ -87,7 +87,7 @@ _CORRECTNESS = (
     ),
     optional(
         "timeout_ms",
-        whole,
+        integer,
         MS,
         "a tighter limit, judged on every test: a longer duration is a timeout, but still ranked as measured; a run"
         " killed below this limit is undecided",
@@ -101,13 +101,13 @@ _BEFORE = (
     ),
     optional(
         "keep_ms",
-        whole,
+        integer,
         MS,
         "keeps the optimization tests whose mean duration over the references is at least (or at most) this",
     ),
     optional(
         "keep_chars",
-        whole,
+        integer,
         COUNT,
         "keeps the optimization tests whose input and output together have at least (or at most) so many characters",
     ),
@@ -122,7 +122,7 @@ _BEFORE = (
 _DURING = (
     optional(
         "limit_ms",
-        whole,
+        integer,
         MS,
         "a limit on every optimization test, and on no other",
     ),
@@ -131,14 +131,14 @@ _DURING = (
         percent,
         PERCENT.format("limit_quantile"),
         "a limit on each optimization test: the duration of the reference that so many percent of the references do not"
-        " exceed there, the program and its duplicates left out",
+        " exceed there, the program and its duplicates excluded",
     ),
     optional(
         "limit_ranked",
         percent,
         PERCENT.format("limit_ranked"),
         "a limit on each optimization test: the slowest duration there of the best so many percent of the references,"
-        " ranked by their scores and rounded up to whole programs, ties kept, the program and its duplicates left out",
+        " ranked by their scores and rounded up to whole programs, ties kept, the program and its duplicates excluded",
     ),
     field(
         "limit_factor",
@@ -150,8 +150,8 @@ _DURING = (
     choice(
         "in_time",
         ("ignored", "required"),
-        "whether the optimization gate also asks that every optimization test kept ends within its limit: the smallest"
-        " of these and timeout_ms, else the hard limit of its run",
+        "whether the optimization gate also requires that every optimization test kept ends within its limit: the"
+        " smallest of these and timeout_ms, else the hard limit of its run",
     ),
 )
 _MEASURE = (
@@ -180,7 +180,7 @@ _MEASURE = (
     field(
         "min_references",
         1,
-        whole,
+        integer,
         COUNT,
         "the smallest pool that can decide a quality, a filter or a limit; with a smaller one they are undecided",
     ),

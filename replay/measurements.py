@@ -1,6 +1,6 @@
 """What was measured on one problem, as dense arrays, and the duration that a criterion reads from them.
 
-Plain frozen values: the shell fills them from the ledger, tests from their hands. No verdict, rank or I/O here.
+Plain frozen values: `loading` fills them from the ledger. No verdict, rank or I/O here.
 """
 
 from collections.abc import Collection, Sequence
@@ -44,7 +44,7 @@ class Outcome(IntEnum):
     MEMORY_LIMIT = 4
     OUTPUT_LIMIT = 5
     TIME_LIMIT = 6  # killed at the hard limit: censored
-    FAILED = 7  # in one of these ways, and nobody says in which
+    FAILED = 7  # in an unspecified one of these ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +94,9 @@ class ProblemMeasurements:
     startup_ns: Ints  # [P, T] the worker's start-up baseline beside that run; -1 where unknown
     limit_ns: Ints  # [P, T] hard limit in force; -1 where MISSING or unknown
     memory_bytes: Ints | None = None  # [P, T, R] peak memory, -1 where absent; None where it was not recorded
-    interface: Bytes | None = None  # [P] 1 kept the interface it was given, 0 did not, -1 not looked at; None: nobody
+    interface: Bytes | None = (
+        None  # [P] 1 kept the interface it was given, 0 did not, -1 not checked; None: no program was checked
+    )
     clocks: frozenset[str] = CLOCKS  # those that were read; nothing is known on any other
 
     def __post_init__(self) -> None:
@@ -207,7 +209,7 @@ def with_references(
     """The problem with programs of `source`, its rows [n], added to the pool; they are no candidates.
 
     `outcome`, `durations`, `startup_ns` and `limit_ns` [n, T] are theirs on the tests of `m`: one repetition on one
-    clock, none on the others, and an interface that nobody looked at.
+    clock, none on the others, and an interface that was not checked.
     """
     measured = np.full((*outcome.shape, max(m.wall_ns.shape[2], 1)), ABSENT, dtype=np.int64)
     absent = measured.copy()
@@ -273,7 +275,7 @@ def _check_range(name: str, array: npt.NDArray[Any], below: int) -> None:
 
 def _check_unique(what: str, ids: tuple[str, ...]) -> None:
     if len(set(ids)) != len(ids):
-        twice = next(one for one in ids if ids.count(one) > 1)
+        twice = next(name for name in ids if ids.count(name) > 1)
         raise ReplayError(f"{what} {twice!r} appears twice; give every {what} one id")
 
 

@@ -1,6 +1,6 @@
 """Kinds of fields of a criterion: what values are allowed, and how one is brought to its one form.
 
-Which fields there are, and what they mean, is said in `fields`. A parser raises ValueError on a wrong value.
+`fields` lists the fields and their meaning. A parser raises ValueError on a wrong value.
 """
 
 import re
@@ -39,8 +39,8 @@ def _decimal(value: Any, low: str, high: str, *, open_: bool = True) -> str:
     number = Fraction(text)
     if number > Fraction(high) or number < Fraction(low) or (open_ and number == Fraction(low)):
         raise ValueError
-    whole, _, rest = text.partition(".")
-    return f"{int(whole)}.{rest.rstrip('0')}".rstrip(".")
+    integer_part, _, rest = text.partition(".")
+    return f"{int(integer_part)}.{rest.rstrip('0')}".rstrip(".")
 
 
 def percent(value: Any) -> str:
@@ -58,7 +58,7 @@ def share(value: Any) -> str:
     return _decimal(value, "0", "1", open_=False)
 
 
-def whole(value: Any) -> int:
+def integer(value: Any) -> int:
     """A whole number from 1 to LARGEST."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST:
         raise ValueError
@@ -67,9 +67,9 @@ def whole(value: Any) -> int:
 
 def buckets(value: Any) -> int:
     """A whole number from 2 to 1000."""
-    if not 2 <= whole(value) <= 1000:
+    if not 2 <= integer(value) <= 1000:
         raise ValueError
-    return whole(value)
+    return integer(value)
 
 
 def _or_none(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -92,12 +92,12 @@ def optional(name: str, parse: Callable[[Any], Any], allowed: str, meaning: str)
     return field(name, None, _or_none(parse), f"{allowed}, or absent", meaning)
 
 
-def choice(name: str, words: tuple[str, ...], meaning: str) -> Field:
+def choice(name: str, options: tuple[str, ...], meaning: str) -> Field:
     """A field of fixed words, the first of which is the default."""
 
     def parse(value: Any) -> str:
-        if not isinstance(value, str) or value not in words:
+        if not isinstance(value, str) or value not in options:
             raise ValueError
         return value
 
-    return field(name, words[0], parse, " | ".join(words), meaning)
+    return field(name, options[0], parse, " | ".join(options), meaning)

@@ -113,7 +113,7 @@ LEFT = {
     "ledger": 4,
     "migrations": 1,
     "producers": 5,
-    "replay": 546,
+    "replay": 60,
     "tests": 1446,
     "tui": 1,
 }

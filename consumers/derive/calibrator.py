@@ -87,7 +87,7 @@ def _events(
     """(an event for every kind, the one to keep)."""
     if stored.campaign["service"] != fresh.campaign["service"]:
         raise UserError(f"campaigns {stored.name!r} and {fresh.name!r} ran on different services; re-run on one")
-    fits = fit_kinds(stored.problems, fresh.problems, order.criterion, order.kinds, heard=heard)
+    fits = fit_kinds(stored.problems, fresh.problems, order.criterion, order.kinds, on_progress=heard)
     evidence = sha256_fields("pairs", references_digest(stored), references_digest(fresh))
     events = tuple(_event(fit, stored, fresh, evidence) for fit in fits)
     return events, events[fits.index(best(fits))]

@@ -22,7 +22,7 @@ from lapledger.replay.loading import (
     prepare,
     rewards,
 )
-from lapledger.replay.studies.warnings import asks_for_limits, cautions
+from lapledger.replay.studies.warnings import has_limits, warnings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def assign(
 
 
 def _warnings(snapshot: Snapshot, name: str, criterion: Criterion, calibration: Calibration | None) -> tuple[str, ...]:
-    problems = prepare(snapshot, criterion, calibration) if asks_for_limits(criterion) else []
-    return cautions(problems, {name: criterion}, None if calibration is None else calibration.fit)
+    problems = prepare(snapshot, criterion, calibration) if has_limits(criterion) else []
+    return warnings_of(problems, {name: criterion}, None if calibration is None else calibration.fit)
 
 
 def _within(snapshot: Snapshot, partitions: Collection[int] | None) -> Snapshot:

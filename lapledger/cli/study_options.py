@@ -18,7 +18,7 @@ from lapledger.render.pictures import endings
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.measurements import of_models
-from lapledger.replay.studies.warnings import HERE, Places, cautions, tau_warning
+from lapledger.replay.studies.warnings import AS_GIVEN, Variants, tau_warning, warnings_of
 from lapledger.settings import read_settings
 
 if TYPE_CHECKING:
@@ -104,11 +104,11 @@ def study_warnings(
     measured: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     models: Collection[str] | None = None,
-    places: Places = HERE,
+    places: Variants = AS_GIVEN,
 ) -> tuple[str, ...]:
-    """What to be wary of under some criteria at some places, in the programs of some models: see `cautions`."""
+    """What to be wary of under some criteria at some places, in the programs of some models: see `warnings_of`."""
     ignored = [tau_warning(criterion, places.taus) for criterion in criteria.values()]
-    warnings = cautions(of_models(measured.measurements, models), criteria, measured.fit, places)
+    warnings = warnings_of(of_models(measured.measurements, models), criteria, measured.fit, places)
     return tuple(dict.fromkeys((*(warning for warning in ignored if warning), *warnings)))
 
 

@@ -172,7 +172,7 @@ def _verdicts(v: Verdicts, judged: JudgedCampaign) -> list[dict[str, Any]]:
             "q": [int(v.q_lo[row]), int(v.q_hi[row]), int(v.q_den[row])],
             "references": int(v.pool_size[row]),
             "reason": v.reason[row],
-            "beyond": int(v.beyond[row]),
+            "beyond": int(v.censored_below_limit[row]),
             **({} if shares is None else {"within": [int(part[row]) for part in shares]}),
         }
         for row in np.flatnonzero(v.candidate).tolist()

@@ -1,4 +1,4 @@
-"""Calibration: maps from stored to fresh durations of references, judged out of fold beside no map at all.
+"""Calibration: maps from stored to fresh durations of references, judged out of fold against no map at all.
 
 A map is directed, and holds for one clock, estimator and start-up rule. It moves stored references that were not
 re-run into a fresh campaign, never a candidate. Which campaigns to calibrate is the caller's choice.

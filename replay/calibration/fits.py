@@ -1,6 +1,6 @@
 """A fitted map with its merits: what is stored, and what `apply` uses.
 
-Every kind is fitted on the same pairs and judged beside no map at all; which of several is kept is decided here too.
+Every kind is fitted on the same pairs and judged against no map at all; which of several is kept is decided here too.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,33 +50,33 @@ def fit_kinds(
     criterion: Criterion,
     kinds: Sequence[str] = tuple(KINDS),
     *,
-    heard: Callable[[str], None] = lambda _kind: None,
+    on_progress: Callable[[str], None] = lambda _kind: None,
 ) -> list[Fit]:
     """The maps of some kinds from stored to fresh durations in ns, fitted on the references measured in both campaigns.
 
-    Over the optimization tests, pairs that finished on both sides. Refused, with the reason: fewer than 3 pairs or 2
-    problems, a map that does not rise, or no gain over no map, out of fold, in relative error or in percentile points.
-    `heard` is told each kind when it is done. ReplayError for an unknown kind, or when a problem appears twice on one
-    side.
+    Over the optimization tests, pairs that finished in both campaigns. Refused, with the reason: fewer than 3 pairs or
+    2 problems, a map that does not rise, or no gain over no map, out of fold, in relative error or in percentile
+    points. `on_progress` is called with each kind when it is done. ReplayError for an unknown kind, or when a problem
+    appears twice in one campaign.
     """
     for kind in kinds:
         if kind not in KINDS:
             raise ReplayError(f"calibration: no kind {kind!r}; use one of {', '.join(KINDS)}")
     every = match(stored, fresh, criterion)
-    matches = [one for one in every if one.both.any()]
+    matches = [pair_set for pair_set in every if pair_set.both.any()]
     of = (criterion.clock, criterion.estimator, criterion.startup)
-    pairs = sum(int(one.both.sum()) for one in matches)
+    pairs = sum(int(pair_set.both.sum()) for pair_set in matches)
     plain = Fit(NAN, NAN, pairs, len(matches), *of)
     if pairs < 3 or len(matches) < 2:
         reason = f"{pairs} pairs on {len(matches)} problems: at least 3 on 2 are needed"
         return [replace(plain, kind=kind, refused=reason) for kind in kinds]
     trial = Trial.of(matches)
-    plain = _ranged(plain, trial.x, np.concatenate([one.moved for one in every]))
+    plain = _ranged(plain, trial.x, np.concatenate([pair_set.moved for pair_set in every]))
     unmapped = trial.without_map()
     fits = []
     for kind in kinds:
         fits.append(_fit(replace(plain, kind=kind), trial, unmapped))
-        heard(kind)
+        on_progress(kind)
     return fits
 
 
@@ -104,19 +104,19 @@ def apply(fit: Fit, stored_ns: Ints) -> Ints:
     if fit.refused:
         raise ReplayError(f"calibration refused ({fit.refused}); judge with calibration 'none'")
     x = np.asarray(np.maximum(stored_ns, 0) if fit.power != 1 else stored_ns, dtype=np.float64)
-    whole: Ints = np.maximum(np.rint(mapped(x, fit.a, fit.b_ns, fit.power)), 1).astype(np.int64)
-    return whole
+    rounded: Ints = np.maximum(np.rint(mapped(x, fit.a, fit.b_ns, fit.power)), 1).astype(np.int64)
+    return rounded
 
 
 def formula(a: float, b_ns: float, power: float = 1.0) -> str:
-    """The map in words, b in ms."""
+    """The map as text, b in ms."""
     stored = "stored" if power == 1 else f"stored ** {power:.4f}"
     return f"fresh = {a:.4g} * {stored}" + (f" {b_ns / 1e6:+.2f} ms" if b_ns else "")
 
 
 def _ranged(plain: Fit, x: Floats, moved: Floats) -> Fit:
-    found = replace(plain, low_ns=int(x.min()), high_ns=int(x.max()), moved=len(moved))
-    return replace(found, outside=int(found.extrapolates(moved.astype(np.int64)).sum()))
+    ranged = replace(plain, low_ns=int(x.min()), high_ns=int(x.max()), moved=len(moved))
+    return replace(ranged, outside=int(ranged.extrapolates(moved.astype(np.int64)).sum()))
 
 
 def _fit(plain: Fit, trial: Trial, unmapped: Merits) -> Fit:
@@ -124,10 +124,10 @@ def _fit(plain: Fit, trial: Trial, unmapped: Merits) -> Fit:
     fit = replace(plain, a=maps.a, b_ns=maps.b, power=maps.power, unmapped=unmapped)
     if not maps.is_known:
         return replace(_lineless(fit, maps), refused="the stored durations do not differ without one of the problems")
-    found = trial.with_maps(maps)
-    return replace(fit, merits=found, refused=refusal(maps, found, unmapped))
+    merits = trial.with_maps(maps)
+    return replace(fit, merits=merits, refused=refusal(maps, merits, unmapped))
 
 
 def _lineless(fit: Fit, maps: Maps) -> Fit:
-    """A power that is not known is told as 1: the coefficients beside it say that there is no line."""
+    """An unknown power is stored as 1: the coefficient nan beside it says that there is no line."""
     return fit if np.isfinite(maps.power) else replace(fit, a=NAN, power=1.0)

@@ -1,6 +1,6 @@
 """Kinds of maps from stored to fresh durations: fitted on pairs as a whole, and again with each problem left out.
 
-Arrays in, coefficients out. What a map is worth is said in `merits`; a map is never inverted and never composed.
+Arrays in, coefficients out. `merits` evaluates maps; a map is never inverted and never composed.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,14 +54,14 @@ def fit_line(x: Floats, y: Floats, group: Ints, weight: Floats | None = None) ->
     x_mean, y_mean = (float((w * v).sum() / w.sum()) for v in (x, y))  # centred sums keep their digits
     dx, dy = x - x_mean, y - y_mean
     parts = np.array([np.bincount(group, weights=part) for part in (w, w * dx, w * dy, w * dx * dx, w * dx * dy)])
-    whole = parts.sum(axis=1, keepdims=True)
-    n, sx, sy, sxx, sxy = np.concatenate([whole, whole - parts], axis=1)
+    total = parts.sum(axis=1, keepdims=True)
+    n, sx, sy, sxx, sxy = np.concatenate([total, total - parts], axis=1)
     spread = n * sxx - sx * sx
     with np.errstate(divide="ignore", invalid="ignore"):
-        a = np.where(spread > 1e-12 * whole[3] * whole[0], (n * sxy - sx * sy) / spread, np.nan)
+        a = np.where(spread > 1e-12 * total[3] * total[0], (n * sxy - sx * sy) / spread, np.nan)
         b = (sy - a * sx) / n + y_mean - a * x_mean
-    one = np.ones(len(a) - 1)
-    return Maps(float(a[0]), float(b[0]), 1.0, a[1:], b[1:], one)
+    power_one = np.ones(len(a) - 1)
+    return Maps(float(a[0]), float(b[0]), 1.0, a[1:], b[1:], power_one)
 
 
 def fit_weighted(x: Floats, y: Floats, group: Ints) -> Maps:
@@ -92,18 +92,18 @@ def fit_theil_sen(x: Floats, y: Floats, group: Ints) -> Maps:
     """
     order = np.lexsort((group, y, x))
     first, second = _picked(len(x))
-    one, other = order[first], order[second]
-    distinct = x[other] > x[one]
-    one, other = one[distinct], other[distinct]
-    slopes = (y[other] - y[one]) / (x[other] - x[one])
-    a = _medians(slopes, np.array([group[one], group[other]]), int(group.max()) + 1)
-    middle_x, middle_y = (_medians(side, group[None, :], int(group.max()) + 1) for side in (x, y))
+    shorter, longer = order[first], order[second]
+    distinct = x[longer] > x[shorter]
+    shorter, longer = shorter[distinct], longer[distinct]
+    slopes = (y[longer] - y[shorter]) / (x[longer] - x[shorter])
+    a = _medians(slopes, np.array([group[shorter], group[longer]]), int(group.max()) + 1)
+    middle_x, middle_y = (_medians(values, group[None, :], int(group.max()) + 1) for values in (x, y))
     b = middle_y - a * middle_x
     return Maps(float(a[0]), float(b[0]), 1.0, a[1:], b[1:], np.ones(len(a) - 1))
 
 
 def _picked(n: int) -> tuple[Ints, Ints]:
-    """Which places in the order of x give a slope [S], the smaller x first: all pairs where they are few.
+    """Which positions in the order of x give a slope [S], the smaller x first: all pairs where they are few.
 
     Else the points of a sequence that fills the square evenly (R2, Roberts 2018), without its diagonal.
     """
@@ -111,9 +111,9 @@ def _picked(n: int) -> tuple[Ints, Ints]:
         first, second = np.triu_indices(n, 1)
         return first.astype(np.int64), second.astype(np.int64)
     step = np.arange(1, SLOPES + 1, dtype=np.float64)
-    one, other = ((step * part % 1 * n).astype(np.int64) for part in R2)
-    apart = one != other
-    return np.minimum(one, other)[apart], np.maximum(one, other)[apart]
+    row, column = ((step * part % 1 * n).astype(np.int64) for part in R2)
+    apart = row != column
+    return np.minimum(row, column)[apart], np.maximum(row, column)[apart]
 
 
 def _medians(values: Floats, labels: Ints, groups: int) -> Floats:
@@ -123,16 +123,16 @@ def _medians(values: Floats, labels: Ints, groups: int) -> Floats:
     """
     order = np.argsort(values, kind="stable")
     rising = values[order]
-    place = np.tile(np.arange(len(values)), len(labels))
+    position = np.tile(np.arange(len(values)), len(labels))
     label = labels[:, order].ravel()
-    by_label = np.lexsort((place, label))
+    by_label = np.lexsort((position, label))
     ends = np.searchsorted(label[by_label], np.arange(groups + 1))
-    gone = [np.unique(place[by_label[ends[g] : ends[g + 1]]]) for g in range(groups)]
-    return np.array([_middle(rising, removed) for removed in (place[:0], *gone)])
+    gone = [np.unique(position[by_label[ends[g] : ends[g + 1]]]) for g in range(groups)]
+    return np.array([_middle(rising, removed) for removed in (position[:0], *gone)])
 
 
 def _middle(rising: Floats, removed: Ints) -> float:
-    """The median of sorted values without those at some places; nan where none is left."""
+    """The median of sorted values without those at some positions; nan where none is left."""
     kept = len(rising) - len(removed)
     if kept < 1:
         return np.nan
@@ -143,7 +143,7 @@ def _middle(rising: Floats, removed: Ints) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of map: what it is in words, and how it is fitted."""
+    """One kind of map: its formula as text, and how it is fitted."""
 
     formula: str
     fit: Callable[[Floats, Floats, Ints], Maps]

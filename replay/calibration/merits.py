@@ -1,6 +1,6 @@
-"""What a map is worth where each problem was left out of its own fit, always beside no map at all, and the gate.
+"""Merits of a map where each problem was left out of its own fit, against no map at all, and when a map is refused.
 
-A high R^2 alone proves nothing: least squares sees the long tests only. So errors are relative, and told in percentile
+A high R^2 alone proves nothing: least squares sees the long tests only. So errors are relative, and given in percentile
 points as well. Nothing is fitted here.
 """
 
@@ -34,7 +34,7 @@ class Merits:
 
 
 UNKNOWN = Merits()
-"""Of a map that was not tried, or of which nothing was told."""
+"""Of a map that was not evaluated, or whose merits were not recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,10 +51,10 @@ class Trial:
     @classmethod
     def of(cls, matches: Sequence[Match]) -> "Trial":
         """The trial of matches that have at least one pair each."""
-        x, y = (np.concatenate([side[m.both] for m, side in pairs]) for pairs in _sides(matches))
+        x, y = (np.concatenate([durations[m.both] for m, durations in pairs]) for pairs in _durations(matches))
         group = np.repeat(np.arange(len(matches)), [int(m.both.sum()) for m in matches])
-        old = [scores(m.stored, m.both, m.pool, m.others) for m in matches]
-        rerun = [scores(m.fresh, m.both, m.fresh, m.others[:, m.pool_rows]) for m in matches]
+        old = [scores(m.stored, m.both, m.pool, m.rankers) for m in matches]
+        rerun = [scores(m.fresh, m.both, m.fresh, m.rankers[:, m.pool_rows]) for m in matches]
         return cls(matches, x, y, group, np.concatenate(old), np.concatenate(rerun))
 
     def without_map(self) -> Merits:
@@ -67,9 +67,9 @@ class Trial:
         return self._merits(maps.out_of_fold(self.x, self.group), pools)
 
     def _merits(self, predicted: Floats, pools: Sequence[Floats]) -> Merits:
-        among = [scores(m.fresh, m.both, pool, m.others) for m, pool in zip(self.matches, pools, strict=True)]
+        among = [scores(m.fresh, m.both, pool, m.rankers) for m, pool in zip(self.matches, pools, strict=True)]
         moved = [
-            scores(m.fresh, m.both, pool[m.pool_rows], m.others[:, m.pool_rows])
+            scores(m.fresh, m.both, pool[m.pool_rows], m.rankers[:, m.pool_rows])
             for m, pool in zip(self.matches, pools, strict=True)
         ]
         return Merits(*errors(self.y, predicted), self._spearman(among), self._points(moved))
@@ -85,7 +85,7 @@ class Trial:
         return float(100 * known.mean()) if len(known) else NAN
 
 
-def _sides(matches: Sequence[Match]) -> tuple[list[tuple[Match, Floats]], list[tuple[Match, Floats]]]:
+def _durations(matches: Sequence[Match]) -> tuple[list[tuple[Match, Floats]], list[tuple[Match, Floats]]]:
     return [(m, m.stored) for m in matches], [(m, m.fresh) for m in matches]
 
 
@@ -96,21 +96,21 @@ def errors(y: Floats, predicted: Floats) -> tuple[float, float]:
     return 1 - left / spread if spread > 0 else NAN, relative
 
 
-def scores(mine: Floats, valid: Bools, pool: Floats, others: Bools) -> Floats:
+def scores(mine: Floats, valid: Bools, pool: Floats, rankers: Bools) -> Floats:
     """Mean over the valid tests of the percentile / 100 among the others' finished durations [n]; nan without any.
 
     Ranks are counted, and each mean is the float nearest to its fraction: equal scores are equal floats.
     """
-    size = others.astype(np.int64) @ (~np.isnan(pool)).astype(np.int64)  # [n, t]
-    pairwise = versus(mine[:, None, :], pool[None, :, :]) * others[:, :, None]
+    size = rankers.astype(np.int64) @ (~np.isnan(pool)).astype(np.int64)  # [n, t]
+    pairwise = versus(mine[:, None, :], pool[None, :, :]) * rankers[:, :, None]
     counts = valid & (size > 0)
     ranks, size = (np.where(counts, part, 0) for part in (pairwise.sum(axis=1, dtype=np.int64), size))
     largest = size.max(axis=1, initial=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.asarray(ranks.sum(axis=1) / (2 * largest * counts.sum(axis=1)))
+        means = np.asarray(ranks.sum(axis=1) / (2 * largest * counts.sum(axis=1)))
     for row in np.flatnonzero((counts & (size != largest[:, None])).any(axis=1)):
-        found[row] = _share(ranks[row, counts[row]].tolist(), size[row, counts[row]].tolist())
-    return found
+        means[row] = _share(ranks[row, counts[row]].tolist(), size[row, counts[row]].tolist())
+    return means
 
 
 def _share(ranks: list[int], sizes: list[int]) -> float:
@@ -119,7 +119,7 @@ def _share(ranks: list[int], sizes: list[int]) -> float:
     return sum(rank * (common // size) for rank, size in zip(ranks, sizes, strict=True)) / (2 * common * len(ranks))
 
 
-def refusal(maps: Maps, found: Merits, unmapped: Merits) -> str:
+def refusal(maps: Maps, merits: Merits, unmapped: Merits) -> str:
     """Why a map must not be used; empty when it may.
 
     It must rise, and out of fold beat no map in relative error, misplace references by no more percentile points, order
@@ -128,18 +128,16 @@ def refusal(maps: Maps, found: Merits, unmapped: Merits) -> str:
     """
     if maps.a <= 0 or maps.power <= 0:
         return f"slope {maps.a if maps.a <= 0 else maps.power:.3g} is not positive"
-    if not _less(found.error, unmapped.error):
-        return f"out of fold its median relative error {found.error:.3g} does not beat {unmapped.error:.3g} of no map"
-    if _less(unmapped.points, found.points):
-        points = f"{found.points:.3g} percentile points, {unmapped.points:.3g} without a map"
-        return f"out of fold it misplaces references by {points}"
-    if _less(found.spearman, unmapped.spearman - LEAST_FALL):
-        order = f"Spearman {found.spearman:.3g}, {unmapped.spearman:.3g} without a map"
-        return f"out of fold it orders references worse: {order}"
-    if found.r2 < LEAST_R2:
-        return (
-            f"its leave-one-problem-out R squared {found.r2:.3g} is below {LEAST_R2}: this is no drift of one service"
-        )
+    if not _less(merits.error, unmapped.error):
+        return f"held-out median relative error {merits.error:.3g} vs {unmapped.error:.3g} uncalibrated"
+    if _less(unmapped.points, merits.points):
+        points = f"{merits.points:.3g} vs {unmapped.points:.3g} uncalibrated"
+        return f"held-out percentile error {points}"
+    if _less(merits.spearman, unmapped.spearman - LEAST_FALL):
+        order = f"{merits.spearman:.3g} vs {unmapped.spearman:.3g} uncalibrated"
+        return f"held-out Spearman correlation {order}"
+    if merits.r2 < LEAST_R2:
+        return f"held-out R squared {merits.r2:.3g} is below {LEAST_R2}: not explained by machine drift"
     return ""
 
 

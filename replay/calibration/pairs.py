@@ -1,6 +1,6 @@
 """Pairs of durations of references that were measured in two campaigns, problem by problem.
 
-Problems, programs and tests match by id. Only runs that finished right on both sides make a pair: what was killed,
+Problems, programs and tests match by id. Only runs that finished right in both campaigns make a pair: what was killed,
 failed or never run fits no map.
 """
 
@@ -29,16 +29,16 @@ class Match:
 
     stored: Floats  # [n, t] ns
     fresh: Floats  # [n, t]
-    both: Bools  # [n, t] finished on both sides
+    both: Bools  # [n, t] finished in both campaigns
     pool: Floats  # [N, t] stored durations of all stored references, nan where not finished
     killed: Floats  # [N, t] lower bounds of their killed runs, nan where not killed or nothing is known
-    others: Bools  # [n, N] neither the program nor its duplicate
+    rankers: Bools  # [n, N] neither the program nor its duplicate
     pool_rows: Ints  # [n] where each reference stands in the pool
 
     @property
     def moved(self) -> Floats:
         """Stored durations and kill bounds of references that were not re-run [m]: what a map would move."""
-        left = np.concatenate([np.delete(side, self.pool_rows, axis=0) for side in (self.pool, self.killed)])
+        left = np.concatenate([np.delete(durations, self.pool_rows, axis=0) for durations in (self.pool, self.killed)])
         known: Floats = left[~np.isnan(left)]
         return known
 
@@ -57,13 +57,13 @@ def _match(stored: ProblemMeasurements, fresh: ProblemMeasurements, criterion: C
     kept = [test for test, optimization in flags if optimization and test in known]
     pool_ids = [stored.programs[i] for i in np.flatnonzero(stored.reference)]
     rerun = {fresh.programs[i] for i in np.flatnonzero(fresh.reference)}
-    place = np.array([j for j, name in enumerate(pool_ids) if name in rerun], dtype=np.int64)
+    rerun_rows = np.array([j for j, name in enumerate(pool_ids) if name in rerun], dtype=np.int64)
     pool = _finished(stored, criterion, pool_ids, kept)
-    again = _finished(fresh, criterion, [pool_ids[j] for j in place], kept)
+    again = _finished(fresh, criterion, [pool_ids[j] for j in rerun_rows], kept)
     duplicate = stored.duplicate[stored.reference]
-    others = duplicate[place][:, None] != duplicate[None, :]
+    rankers = duplicate[rerun_rows][:, None] != duplicate[None, :]
     killed = _killed(stored, criterion, pool_ids, kept)
-    return Match(pool[place], again, ~np.isnan(pool[place] + again), pool, killed, others, place)
+    return Match(pool[rerun_rows], again, ~np.isnan(pool[rerun_rows] + again), pool, killed, rankers, rerun_rows)
 
 
 def _finished(m: ProblemMeasurements, criterion: Criterion, programs: list[str], tests: list[str]) -> Floats:
@@ -73,7 +73,7 @@ def _finished(m: ProblemMeasurements, criterion: Criterion, programs: list[str],
 
 
 def _killed(m: ProblemMeasurements, criterion: Criterion, programs: list[str], tests: list[str]) -> Floats:
-    """Lower bounds in ns of the killed runs of the programs on the tests, nan elsewhere; a bound of 0 tells nothing."""
+    """Lower bounds in ns of the killed runs of the programs on the tests, nan elsewhere and for a bound of 0."""
     bounds = kill_bounds(m, criterion)
     return _picked(m, np.where(bounds > 0, bounds, np.nan), programs, tests)
 
@@ -86,7 +86,7 @@ def _picked(m: ProblemMeasurements, values: Floats, programs: list[str], tests: 
 
 
 def _by_problem(measurements: Sequence[ProblemMeasurements]) -> dict[str, ProblemMeasurements]:
-    found = {m.problem: m for m in measurements}
-    if len(found) < len(measurements):
+    by_problem = {m.problem: m for m in measurements}
+    if len(by_problem) < len(measurements):
         raise ReplayError("calibration: a problem appears twice in one campaign; give each problem once")
-    return found
+    return by_problem

@@ -14,8 +14,8 @@ def with_stored(fresh: ProblemMeasurements, stored: ProblemMeasurements, fit: Fi
     """The fresh problem with the stored references that were not re-run added to its pool, durations mapped.
 
     They have one repetition on the fit's clock, no start-up left to subtract, and are never candidates. Of a killed run
-    the bound is mapped, and is its limit from then on; a bound of 0 tells nothing and stays. Tests the stored campaign
-    lacks are MISSING. ReplayError when the fit is refused.
+    the bound is mapped, and is its limit from then on; a bound of 0 holds no information and stays. Tests the stored
+    campaign lacks are MISSING. ReplayError when the fit is refused.
     """
     criterion = Criterion(clock=fit.clock, estimator=fit.estimator, startup=fit.startup)
     known = set(fresh.programs)
@@ -79,6 +79,6 @@ def _columns(
     stored: ProblemMeasurements, fresh: ProblemMeasurements, values: npt.NDArray[Any], absent: int
 ) -> npt.NDArray[Any]:
     """Stored values [n, stored tests] in the order of the fresh tests; `absent` for tests that were not stored."""
-    place = {test: i for i, test in enumerate(stored.tests.ids)}
-    index = [place.get(test, len(place)) for test in fresh.tests.ids]
+    column = {test: i for i, test in enumerate(stored.tests.ids)}
+    index = [column.get(test, len(column)) for test in fresh.tests.ids]
     return np.pad(values, ((0, 0), (0, 1)), constant_values=absent)[:, index]

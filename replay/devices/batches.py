@@ -1,7 +1,7 @@
 """Many problems judged together on a device: the same verdicts as `gates.judge` gives of each, to the last bit.
 
-What is read, kept and limited is said problem by problem in numpy, as everywhere; ranks are counted on the device, and
-scores too where `in_torch` says so, else by numpy from the device's counts. Reached only where a device is asked for.
+Readings, filters and limits come from numpy, problem by problem, as everywhere; ranks are counted on the device, and
+scores too where `in_torch` says so, else by numpy from the device's counts. Imported only where a device is chosen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ from lapledger.replay.criteria import Criterion
 from lapledger.replay.devices.device import Device, Resident, counts, find_device, in_torch, knows, rank_all
 from lapledger.replay.devices.tasks import Padded, Task
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.judging.context import Court, patterns, weigh
+from lapledger.replay.judging.context import JudgingContext, evaluate, patterns
 from lapledger.replay.judging.gates import Verdicts, decide, judge
 from lapledger.replay.judging.quality import Pooled, Ranks, pooled
 from lapledger.replay.judging.ranks import Order, Pool
-from lapledger.replay.judging.test_results import Rules, Tried, make_rules, reference_pool, try_runs
+from lapledger.replay.judging.test_results import Rules, TestResults, grade_runs, make_rules, reference_pool
 from lapledger.replay.measurements import Bools, Ints, ProblemMeasurements, read
 
 
@@ -33,24 +33,24 @@ def judge_on(problems: Sequence[ProblemMeasurements], criterion: Criterion, devi
     cases = [_Case.of(m, criterion) for m in problems]
     if not in_torch(criterion):
         return [case.decide(case.scored_on_host(where)) for case in cases]
-    courts = [case.court() for case in cases]
-    tasks = [task for case, court in zip(cases, courts, strict=True) for task in case.tasks(court)]
-    found = iter(rank_all(tasks, criterion, where))
-    return [case.decide(court, found) for case, court in zip(cases, courts, strict=True)]
+    contexts = [case.context() for case in cases]
+    tasks = [task for case, context in zip(cases, contexts, strict=True) for task in case.tasks(context)]
+    device_ranks = iter(rank_all(tasks, criterion, where))
+    return [case.decide(context, device_ranks) for case, context in zip(cases, contexts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """Measurements on a device, for criteria that differ in tau, reading, percentile and smallest pool alone."""
+class DeviceCampaign:
+    """Measurements on a device, for criteria that differ in tau, quality metric, percentile and smallest pool alone."""
 
     resident: Resident
     models: tuple[str, ...]  # in alphabetical order: the columns of an answer's `passed` and `p_tau`
 
 
-def hold(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: str) -> Held:
+def hold(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: str) -> DeviceCampaign:
     """The candidates' and the references' runs as the criterion reads them, brought to a device.
 
-    A problem that left the environment counts for nobody. ReplayError where there is no such device, or where the
+    A problem that left the environment is not counted. ReplayError where there is no such device, or where the
     criterion is not scored on one.
     """
     if not (criterion.needs_pool and in_torch(criterion)):
@@ -63,62 +63,65 @@ def hold(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: 
         certain = judge(m, gates).status  # where tau is 100 the gate on q is open: what is left is all the others
         counted = m.candidate & (not case.rules.left_out)
         model = np.where(counted, np.searchsorted(models, m.models), -1)
-        for task, (_, rows) in zip(case.tasks(case.court()), patterns(case.tried.lacking), strict=True):
+        for task, (_, rows) in zip(case.tasks(case.context()), patterns(case.results.lacking), strict=True):
             tasks.append(replace(task, certain=certain[rows], model=model[rows], problem=number))
-    return Held(Resident.of(Padded.of(tasks), where), tuple(models))
+    return DeviceCampaign(Resident.of(Padded.of(tasks), where), tuple(models))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Case:
-    """One problem, read and tried, and not yet ranked."""
+    """One problem, read and graded, and not yet ranked."""
 
     m: ProblemMeasurements
     rules: Rules
-    tried: Tried
+    results: TestResults
 
     @classmethod
     def of(cls, m: ProblemMeasurements, criterion: Criterion) -> "_Case":
         readings = read(m, criterion)
         rules = make_rules(m, readings, criterion)
-        return cls(m, rules, try_runs(rules, readings, m.duplicate))
+        return cls(m, rules, grade_runs(rules, readings, m.duplicate))
 
-    def court(self) -> Court:
+    def context(self) -> JudgingContext:
         """Every pool that programs are ranked among, without its own scores: the device makes them."""
-        pool = reference_pool(self.tried, self.m)
+        pool = reference_pool(self.results, self.m)
         nobody, criterion = np.zeros(0, dtype=np.int64), self.rules.criterion
-        kinds = [lacks for lacks, _ in patterns(self.tried.lacking)]
-        return Court(
-            self.rules, {lacks.tobytes(): pooled(pool.on(~lacks), nobody, criterion, own=False) for lacks in kinds}
+        kinds = [lacks for lacks, _ in patterns(self.results.lacking)]
+        return JudgingContext(
+            self.rules,
+            {lacks.tobytes(): pooled(pool.on(~lacks), nobody, criterion, with_scores=False) for lacks in kinds},
         )
 
-    def tasks(self, court: Court) -> Iterator[Task]:
-        """The programs beside each pool, in the order in which they are weighed."""
-        for lacks, rows in patterns(self.tried.lacking):
+    def tasks(self, context: JudgingContext) -> Iterator[Task]:
+        """The programs beside each pool, in the order in which they are evaluated."""
+        for lacks, rows in patterns(self.results.lacking):
             cells = np.ix_(rows, ~lacks)
-            pool = court.pools[lacks.tobytes()].pool
-            yield Task(pool, self.tried.lo[cells], self.tried.hi[cells], self.m.duplicate[rows])
+            pool = context.pools[lacks.tobytes()].pool
+            yield Task(pool, self.results.lo[cells], self.results.hi[cells], self.m.duplicate[rows])
 
-    def scored_on_host(self, device: Device) -> Court:
-        """The same pools, with own scores where the criterion asks for them, whose ranks a device counts."""
-        known = reference_pool(self.tried, self.m)
+    def scored_on_host(self, device: Device) -> JudgingContext:
+        """The same pools, with reference scores where the criterion needs them, whose ranks a device counts."""
+        known = reference_pool(self.results, self.m)
         pool = _DevicePool(known.lo, known.hi, known.duplicate, device)
-        own = self.rules.criterion.reading == "leaderboard"
+        with_scores = self.rules.criterion.reading == "leaderboard"
         pools = {}
-        for lacks, rows in patterns(self.tried.lacking):
+        for lacks, rows in patterns(self.results.lacking):
             columns = pool.column(self.m.duplicate[rows])
-            pools[lacks.tobytes()] = pooled(pool.on(~lacks), columns, self.rules.criterion, own=own)
-        return Court(self.rules, pools)
+            pools[lacks.tobytes()] = pooled(pool.on(~lacks), columns, self.rules.criterion, with_scores=with_scores)
+        return JudgingContext(self.rules, pools)
 
-    def decide(self, court: Court, found: Iterator[Ranks] | None = None) -> Verdicts:
-        """The verdicts, from ranks that were found on a device in the order of `tasks`, or that the court can count."""
+    def decide(self, context: JudgingContext, device_ranks: Iterator[Ranks] | None = None) -> Verdicts:
+        """The verdicts, from a device's ranks in the order of `tasks`, or without those from the context's own."""
         m = self.m
-        if found is None:
-            return decide(m, self.rules.criterion, weigh(court, self.tried, m.duplicate, interface=m.interface))
+        if device_ranks is None:
+            return decide(m, self.rules.criterion, evaluate(context, self.results, m.duplicate, interface=m.interface))
 
         def rank(among: Pooled, lo: Ints, hi: Ints, column: Ints) -> Ranks:
-            return next(found)
+            return next(device_ranks)
 
-        return decide(m, self.rules.criterion, weigh(court, self.tried, m.duplicate, interface=m.interface, rank=rank))
+        return decide(
+            m, self.rules.criterion, evaluate(context, self.results, m.duplicate, interface=m.interface, rank=rank)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,10 +143,10 @@ class _DevicePool(Pool):
     @cached_property
     def orders(self) -> tuple[Order, Order]:
         low, high = super().orders
-        counted = _DeviceOrder(low.values, low.rising, low.place, self.device)
+        counted = _DeviceOrder(low.values, low.rising, low.position, self.device)
         if high is low:
             return counted, counted
-        return counted, _DeviceOrder(high.values, high.rising, high.place, self.device)
+        return counted, _DeviceOrder(high.values, high.rising, high.position, self.device)
 
     def on(self, tests: Bools) -> Pool:
         return _DevicePool(self.lo[:, tests], self.hi[:, tests], self.duplicate, self.device)

@@ -1,4 +1,4 @@
-"""The rank kernel in torch, on a CPU or a GPU: many problems at once, the same integers as `ranks` and `quality`.
+"""Ranks and quality in torch, on a CPU or a GPU: many problems at once, the same integers as `ranks` and `quality`.
 
 The one home of torch in this room. All that is decided is decided in whole numbers, so the order in which a device adds
 changes nothing. `batches` makes verdicts of it; no measurement is read here and no limit decided.
@@ -81,32 +81,34 @@ def in_torch(criterion: Criterion) -> bool:
 
 def counts(rising: Ints, mine: Ints, device: Device) -> tuple[Ints, Ints]:
     """How many references, sorted [N, T], are smaller, and how many smaller or equal, than each duration [M, T]."""
-    theirs, asked = (torch.from_numpy(np.ascontiguousarray(values.T)).to(device) for values in (rising, mine))
-    less, upto = (torch.searchsorted(theirs, asked, right=right).cpu().numpy().T for right in (False, True))
+    theirs, durations = (torch.from_numpy(np.ascontiguousarray(values.T)).to(device) for values in (rising, mine))
+    less, upto = (torch.searchsorted(theirs, durations, right=right).cpu().numpy().T for right in (False, True))
     return less, upto
 
 
 def rank_all(tasks: Sequence[Task], criterion: Criterion, device: Device) -> list[Ranks]:
-    """The ranks and the quality of every task's programs, in the order of the tasks: what `quality.ranks` says of each.
+    """Ranks and quality of every task's programs, in the order of the tasks: what `quality.ranks` gives for each.
 
     ReplayError where `in_torch` is not.
     """
-    found: dict[int, Ranks] = {}
+    ranks: dict[int, Ranks] = {}
     for block in blocks(tasks):
-        answer = Resident.of(Padded.of([tasks[place] for place in block]), device).ask(criterion, with_ranks=True)
+        answer = Resident.of(Padded.of([tasks[number] for number in block]), device).evaluate(
+            criterion, with_ranks=True
+        )
         k_lo, k_hi = (k.transpose(1, 2).cpu().numpy() for k in answer.k)
         values = (answer.size, answer.q_lo, answer.q_hi, answer.q_den)
         size, q_lo, q_hi, q_den = (value.cpu().numpy() for value in values)
-        for row, place in enumerate(block):
-            found[place] = unpadded(tasks[place], row, (k_lo, k_hi), (size, q_lo, q_hi, q_den))
-    return [found[place] for place in range(len(tasks))]
+        for row, number in enumerate(block):
+            ranks[number] = unpadded(tasks[number], row, (k_lo, k_hi), (size, q_lo, q_hi, q_den))
+    return [ranks[number] for number in range(len(tasks))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What one criterion says of B padded tasks; every part is a tensor that is still on the device."""
+    """The results of one criterion on B padded tasks; every part is a tensor that is still on the device."""
 
-    k: tuple[Tensor, ...]  # [B, T, M] smallest and largest rank of each run; empty where they were not asked for
+    k: tuple[Tensor, ...]  # [B, T, M] smallest and largest rank of each run; empty where not requested
     size: Tensor  # [B, M] references that rank each program
     q_lo: Tensor  # [B, M] numerators of the quality q
     q_hi: Tensor  # [B, M]
@@ -117,19 +119,21 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class DeviceEnd:
     """One end of what is unknown, on the device, with the references sorted."""
 
     mine: Tensor  # [B, T, M]
-    own: Tensor  # [B, T, N]
+    references: Tensor  # [B, T, N]
     theirs: Tensor  # [B, T, N]
     rising: Tensor  # [B, T, N]
 
     @classmethod
-    def of(cls, ends: Ends, device: Device) -> "Side":
+    def of(cls, ends: Ends, device: Device) -> "DeviceEnd":
         """The ends, brought to the device and sorted there."""
-        mine, own, theirs = (torch.from_numpy(values).to(device) for values in (ends.mine, ends.own, ends.theirs))
-        return cls(mine, own, theirs, theirs.sort(dim=2).values)
+        mine, references, theirs = (
+            torch.from_numpy(values).to(device) for values in (ends.mine, ends.references, ends.theirs)
+        )
+        return cls(mine, references, theirs, theirs.sort(dim=2).values)
 
     def counts(self, runs: Tensor, left_out: Tensor) -> tuple[Tensor, Tensor]:
         """References smaller, and smaller or equal, than each run [B, T, M], but for those that it leaves out."""
@@ -143,24 +147,27 @@ class Side:
 
     def pairs(self, weights: tuple[int, int]) -> Tensor:
         """The rank of each reference against each other one, summed over the tests [B, N, N]."""
-        step = max(1, PAIRS // max(self.own[0].numel() * self.own.shape[2], 1))
+        step = max(1, PAIRS // max(self.references[0].numel() * self.references.shape[2], 1))
         parts = []
-        for start in range(0, len(self.own), step):
-            mine, others = self.own[start : start + step, :, :, None], self.theirs[start : start + step, :, None, :]
-            parts.append(weights[0] * (others < mine).sum(dim=1) + weights[1] * (others <= mine).sum(dim=1))
+        for start in range(0, len(self.references), step):
+            mine, theirs = (
+                self.references[start : start + step, :, :, None],
+                self.theirs[start : start + step, :, None, :],
+            )
+            parts.append(weights[0] * (theirs < mine).sum(dim=1) + weights[1] * (theirs <= mine).sum(dim=1))
         return torch.cat(parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resident:
-    """Padded tasks on a device, to be asked as often as one likes; the parts are those of `Padded`."""
+    """Padded tasks on a device, to be evaluated under many criteria; the parts are those of `Padded`."""
 
-    sides: tuple[Side, ...]
+    ends: tuple[DeviceEnd, ...]
     tests: Tensor
     size: Tensor
     column: Tensor
     group: Tensor
-    own_size: Tensor
+    reference_size: Tensor
     runs: Tensor
     left_out: Tensor
     certain: Tensor
@@ -171,11 +178,11 @@ class Resident:
     @classmethod
     def of(cls, padded: Padded, device: Device) -> "Resident":
         """The tasks, brought to the device once."""
-        names = [name for name in cls.__slots__ if name != "sides"]
+        names = [name for name in cls.__slots__ if name != "ends"]
         parts = {name: torch.from_numpy(getattr(padded, name)).to(device) for name in names}
-        return cls(sides=tuple(Side.of(ends, device) for ends in padded.ends), **parts)
+        return cls(ends=tuple(DeviceEnd.of(ends, device) for ends in padded.ends), **parts)
 
-    def ask(self, criterion: Criterion, *, with_ranks: bool = False) -> Answer:
+    def evaluate(self, criterion: Criterion, *, with_ranks: bool = False) -> Answer:
         """Ranks, scores, quality, verdicts and p_tau under one criterion.
 
         Its filters, limits and readings are those that the tasks were made with. No step goes problem by problem, and
@@ -186,9 +193,9 @@ class Resident:
                 f"statistic {criterion.statistic!r} of {criterion.percentile!r} percentiles is not scored on a device;"
                 " use the mean of 'mean', 'strict' or 'weak' ones"
             )
-        if 2 * self.own_size.shape[1] * self.sides[0].mine.shape[1] * criterion.threshold.numerator >= 2**63:
+        if 2 * self.reference_size.shape[1] * self.ends[0].mine.shape[1] * criterion.threshold.numerator >= 2**63:
             raise ReplayError(f"tau {criterion.tau} has too many digits for so many references and tests; round it")
-        counted = [side.counts(self.runs, self.left_out) for side in self.sides]
+        counted = [end.counts(self.runs, self.left_out) for end in self.ends]
         q_lo, q_hi, q_den = self._quality(counted, criterion)
         status = self._status(q_lo, q_hi, q_den, criterion)
         passed = self._by_model(status == 1)
@@ -209,36 +216,36 @@ class Resident:
         known = (self.size > 0) & (self.tests > 0)[:, None]
         if criterion.reading == "score":
             return scores[0] * known, scores[-1] * known, 2 * self.size * self.tests[:, None]
-        own = [self._own_scores(side, weights) for side in self.sides]
-        q_lo = self._standing(scores[0], own[-1], kind)
-        q_hi = q_lo if len(own) == 1 else self._standing(scores[1], own[0], kind)
+        reference_scores = [self._reference_scores(end, weights) for end in self.ends]
+        q_lo = self._standing(scores[0], reference_scores[-1], kind)
+        q_hi = q_lo if len(reference_scores) == 1 else self._standing(scores[1], reference_scores[0], kind)
         return q_lo * known, q_hi * known, 2 * self.size * known
 
-    def _own_scores(self, side: Side, weights: tuple[int, int]) -> Tensor:
+    def _reference_scores(self, end: DeviceEnd, weights: tuple[int, int]) -> Tensor:
         """Each reference's score [B, N, C] over 2 T own_size, among those of other groups but for one more group."""
-        pairs = side.pairs(weights) * (self.group[:, :, None] != self.group[:, None, :])
-        groups = self.own_size.shape[2]
+        pairs = end.pairs(weights) * (self.group[:, :, None] != self.group[:, None, :])
+        groups = self.reference_size.shape[2]
         of_group = pairs.new_zeros((*pairs.shape[:2], groups + 1))  # the last one: what is padded
         of_group.scatter_add_(2, self.group[:, None, :].expand_as(pairs), pairs)
         without = pairs.sum(dim=2)[:, :, None] - of_group[:, :, :groups]
         as_one = (weights[1] * self.tests)[:, None, None]  # no other is left: tied with itself on every test
-        return torch.where(self.own_size > 0, without, as_one)
+        return torch.where(self.reference_size > 0, without, as_one)
 
-    def _standing(self, mine: Tensor, own: Tensor, kind: str) -> Tensor:
+    def _standing(self, mine: Tensor, reference_scores: Tensor, kind: str) -> Tensor:
         """The rank [B, M] of each program's score among the own scores of the references that rank it."""
-        at = self.column[:, None, :].expand(-1, own.shape[1], -1)
-        real = (self.group < self.own_size.shape[2])[:, :, None]
+        at = self.column[:, None, :].expand(-1, reference_scores.shape[1], -1)
+        real = (self.group < self.reference_size.shape[2])[:, :, None]
         among = (self.group[:, :, None] != self.column[:, None, :]) & real
-        theirs = own.gather(2, at) * self.size[:, None, :]  # both sides times 2 T and both sizes
-        asked = mine[:, None, :] * self.own_size.clamp(min=1).gather(2, at)
-        return percentile(((theirs < asked) & among).sum(dim=1), ((theirs <= asked) & among).sum(dim=1), kind)
+        theirs = reference_scores.gather(2, at) * self.size[:, None, :]  # both scores times 2 T and both sizes
+        programs = mine[:, None, :] * self.reference_size.clamp(min=1).gather(2, at)
+        return percentile(((theirs < programs) & among).sum(dim=1), ((theirs <= programs) & among).sum(dim=1), kind)
 
     def _status(self, q_lo: Tensor, q_hi: Tensor, q_den: Tensor, criterion: Criterion) -> Tensor:
         """The verdict [B, M]: q against the whole part of tau/100 of its denominator, and the other gates."""
         if not criterion.needs_pool or criterion.threshold == 1:
             return self.certain
         top, bottom = criterion.threshold.as_integer_ratio()
-        most = q_den * top // bottom  # fits 64 bits: see `ask`
+        most = q_den * top // bottom  # fits 64 bits: see `evaluate`
         g = torch.where(q_hi <= most, 1, torch.where(q_lo > most, 0, -1)).to(torch.int8)
         g = torch.where((q_den > 0) & (self.size >= criterion.min_references), g, -1)
         return torch.where((self.certain == 0) | (g == 0), 0, torch.minimum(self.certain, g))

@@ -1,7 +1,7 @@
 """One question put to many problems, here or by the processes of a Ray cluster: the same results, in the same order.
 
-The one home of ray in this room, imported only where the engine `ray` is asked for. Each problem is answered by itself,
-with random numbers keyed by its id, so nothing depends on which process answers, or on how many there are.
+The only module that imports ray, and imported only for the engine `ray`. Each problem is answered by itself,
+with random numbers keyed by its id, so nothing depends on which process answers, or on their number.
 """
 
 import copy
@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.devices.questions import Asked, one_by_one
+from lapledger.replay.devices.questions import ProblemQuestion, one_by_one
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.judging.gates import Looking, Verdicts, judge
+from lapledger.replay.judging.gates import DetailSource, Verdicts, judge
 from lapledger.replay.measurements import ProblemMeasurements
 
 ENGINES = ("local", "ray")
@@ -29,17 +29,17 @@ STARTS = 4
 SHARES = 4
 """Shares of the problems that each process gets, one after the other: problems are of different sizes."""
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The question what a criterion says of a problem."""
+class JudgeQuestion:
+    """The verdicts of a criterion on one problem."""
 
     criterion: Criterion
 
     def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> dict[str, Any]:
-        """The fields of the verdicts, without the problem itself, which whoever asks has; nothing is drawn."""
+        """The fields of the verdicts, without the problem itself, which the caller has; nothing is drawn."""
         verdicts = judge(m, self.criterion, hold=False)
         return {field.name: getattr(verdicts, field.name) for field in fields(verdicts) if field.name != "looking"}
 
@@ -47,29 +47,30 @@ class Judged:
 def judge_by(
     engine: str, problems: Sequence[ProblemMeasurements], *, criterion: Criterion, workers: int | None = None
 ) -> list[Verdicts]:
-    """The verdicts on every problem, in their order, judged by an engine; details are found here, when asked for.
+    """The verdicts on every problem, in their order, judged by an engine; details are computed here, on first use.
 
     ReplayError as `spread` raises it.
     """
-    found = spread(problems, Judged(criterion), engine=engine, workers=workers)
+    answers = spread(problems, JudgeQuestion(criterion), engine=engine, workers=workers)
     return [
-        Verdicts(**decided, looking=Looking(m, criterion, None)) for m, decided in zip(problems, found, strict=True)
+        Verdicts(**decided, details_from=DetailSource(m, criterion, None))
+        for m, decided in zip(problems, answers, strict=True)
     ]
 
 
 def spread(
     problems: Sequence[ProblemMeasurements],
-    judge_one: Asked[Found],
+    judge_one: ProblemQuestion[Answer],
     *,
     engine: str = "local",
     workers: int | None = None,
     seed: int = 0,
-) -> list[Found]:
+) -> list[Answer]:
     """What is found on each problem, in the order of the problems, so that any sum over them is taken in that order.
 
-    The engine `local` asks here, one problem after the other. `ray` asks the cluster that is connected, or one that is
-    started for the call, `workers` problems at a time (all its processors without). ReplayError for an unknown engine,
-    for what a problem refuses (the first that does so), and where the cluster fails.
+    The engine `local` runs here, one problem after the other. `ray` runs on the cluster that is connected, or one that
+    is started for the call, `workers` problems at a time (all its processors without). ReplayError for an unknown
+    engine, for what a problem refuses (the first that does so), and where the cluster fails.
     """
     if engine not in ENGINES:
         raise ReplayError(f"engine {engine!r} is not known; use one of {', '.join(ENGINES)}")
@@ -115,28 +116,28 @@ def _connect(address: str, tries: int, options: dict[str, Any]) -> None:
 
 
 def _by_ray(
-    problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], workers: int | None, seed: int
-) -> list[Found]:
+    problems: Sequence[ProblemMeasurements], judge_one: ProblemQuestion[Answer], workers: int | None, seed: int
+) -> list[Answer]:
     """The same from the cluster, a few shares at a time, fetched in their order."""
     ray = _ray()
     count = workers or max(int(ray.cluster_resources().get("CPU", 1)), 1)
     step = max(1, -(-len(problems) // (SHARES * count)))
     # Ray pickles what it sends. That is between processes of this user that run this code; nothing that came from a
     # file or from the ledger is ever unpickled.
-    ask, release = ray.remote(_share), version(PACKAGE)
+    remote_share, release = ray.remote(_share), version(PACKAGE)
     pending: deque[Any] = deque()
-    found: list[Found] = []
+    answers: list[Answer] = []
     try:
         for start in range(0, len(problems), step):
             if len(pending) == 2 * count:
-                found += _fetched(pending.popleft())
-            pending.append(ask.remote(problems[start : start + step], judge_one, seed, release))
+                answers += _fetched(pending.popleft())
+            pending.append(remote_share.remote(problems[start : start + step], judge_one, seed, release))
         while pending:
-            found += _fetched(pending.popleft())
+            answers += _fetched(pending.popleft())
     finally:
         for reference in pending:
             ray.cancel(reference)
-    return found
+    return answers
 
 
 def _fetched(reference: Any) -> Any:
@@ -152,8 +153,10 @@ def _fetched(reference: Any) -> Any:
         raise ReplayError(f"the Ray cluster failed: {_line(error)}; see `ray status`, or use engine 'local'") from None
 
 
-def _share(problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], seed: int, release: str) -> list[Found]:
-    """The answers of some problems, in a process of the cluster; it must run the same release as whoever asks."""
+def _share(
+    problems: Sequence[ProblemMeasurements], judge_one: ProblemQuestion[Answer], seed: int, release: str
+) -> list[Answer]:
+    """The answers of some problems, in a process of the cluster; it must run the same release as the caller."""
     if version(PACKAGE) != release:
         raise ReplayError(
             f"a process of the Ray cluster has {PACKAGE} {version(PACKAGE)}, this one {release}: install the same"
@@ -163,7 +166,7 @@ def _share(problems: Sequence[ProblemMeasurements], judge_one: Asked[Found], see
 
 
 def _line(error: object) -> str:
-    """The kind of an error and the first line of what it says."""
+    """The kind of an error and the first line of its message."""
     return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
 
 

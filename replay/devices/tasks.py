@@ -29,7 +29,7 @@ class Task:
     lo: Ints  # [M, T'] spans in half ns
     hi: Ints  # [M, T']
     duplicate: Ints  # [M]
-    certain: Bytes | None = None  # [M] every gate but the one on q: 1, 0, -1 undecided; None where nobody asks
+    certain: Bytes | None = None  # [M] every gate but the one on q: 1, 0, -1 undecided; None where not needed
     model: Ints | None = None  # [M] number of each program's model, -1 for one that is not counted; None for one model
     problem: int = 0  # number of the problem: one of several pools where programs lack different tests
 
@@ -55,22 +55,22 @@ class Ends:
     """One end of what is unknown: where runs lie, and the references that they are counted against, in half ns."""
 
     mine: Ints  # [B, T, M]
-    own: Ints  # [B, T, N] the references as programs
+    references: Ints  # [B, T, N] the references as programs
     theirs: Ints  # [B, T, N] the other end of the references' spans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Padded:
-    """B tasks padded to N references, T tests, M programs and C groups, the last of which may be nobody's."""
+    """B tasks padded to N references, T tests, M programs and C groups, the last of which may be empty."""
 
     ends: tuple[Ends, ...]  # one where all is known, else the low and the high one
     tests: Ints  # [B] tests of each task
     size: Ints  # [B, M] references that rank each program; 0 for one that is none
     column: Ints  # [B, M] the group that each program leaves out
     group: Ints  # [B, N] the group of each reference, C for one that is none
-    own_size: Ints  # [B, N, C] references that rank each reference where one more group is left out
-    runs: Ints  # [L] places in [B, T, M] of runs that leave a reference out
-    left_out: Ints  # [L] places in [B, T, N] of those references
+    reference_size: Ints  # [B, N, C] references that rank each reference where one more group is left out
+    runs: Ints  # [L] flat indices in [B, T, M] of runs that leave a reference out
+    left_out: Ints  # [L] flat indices in [B, T, N] of those references
     certain: Bytes  # [B, M] every gate but the one on q
     model: Ints  # [B, M] number of the model, K for a program that is not counted
     problem: Ints  # [B]
@@ -96,7 +96,7 @@ class Padded:
             size=_padded([task.pool.sizes(column) for task, column in zip(tasks, columns, strict=True)], (m,), 0),
             column=_padded(columns, (m,), c - 1),
             group=group,
-            own_size=_own_sizes(group, c),
+            reference_size=_reference_sizes(group, c),
             runs=runs,
             left_out=left_out,
             certain=_padded(gates, (m,), 0).astype(np.int8),
@@ -107,15 +107,15 @@ class Padded:
 
 
 def blocks(tasks: Sequence[Task]) -> Iterator[list[int]]:
-    """The places of the tasks in blocks that keep memory bounded; like sizes together, so that little is padded."""
+    """The numbers of the tasks in blocks that keep memory bounded; like sizes together, so that little is padded."""
     block: list[int] = []
-    for place in sorted(range(len(tasks)), key=lambda place: tasks[place].shape):
-        n, t, m = _shape([tasks[other].shape for other in (*block[-1:], place)])
-        widest = max((tasks[other].shape[2] for other in block), default=0)
+    for number in sorted(range(len(tasks)), key=lambda number: tasks[number].shape):
+        n, t, m = _shape([tasks[earlier].shape for earlier in (*block[-1:], number)])
+        widest = max((tasks[earlier].shape[2] for earlier in block), default=0)
         if block and (len(block) + 1) * t * (n + max(m, widest)) > BLOCK:
             yield block
             block = []
-        block.append(place)
+        block.append(number)
     if block:
         yield block
 
@@ -136,14 +136,14 @@ def _shape(shapes: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
 
 def _padded(arrays: Sequence[npt.NDArray[Any]], shape: tuple[int, ...], fill: int) -> Ints:
     """The arrays one above the other [B, *shape], each from the first corner, and the rest filled."""
-    whole = np.full((len(arrays), *shape), fill, dtype=np.int64)
-    for room, array in zip(whole, arrays, strict=True):
+    padded = np.full((len(arrays), *shape), fill, dtype=np.int64)
+    for room, array in zip(padded, arrays, strict=True):
         room[tuple(slice(length) for length in array.shape)] = array
-    return whole
+    return padded
 
 
 def _models(tasks: Sequence[Task], most: int) -> tuple[Ints, int]:
-    """The number of each program's model [B, M], and how many there are; that number for whoever is not counted."""
+    """The number of each program's model [B, M], and how many models; that number for a program that is not counted."""
     models = [np.zeros(task.shape[2], np.int64) if task.model is None else task.model for task in tasks]
     kinds = max((int(model.max(initial=-1)) for model in models), default=-1) + 1
     return _padded([np.where(model < 0, kinds, model) for model in models], (most,), kinds), kinds
@@ -154,32 +154,32 @@ def _ends(tasks: Sequence[Task], shape: tuple[int, int, int]) -> tuple[Ends, ...
     low = _end([(task.lo, task.pool.lo, task.pool.hi) for task in tasks], shape)
     high = _end([(task.hi, task.pool.hi, task.pool.lo) for task in tasks], shape)
     same = np.array_equal(low.mine, high.mine) and np.array_equal(low.theirs, high.theirs)
-    return (low,) if same and np.array_equal(low.own, high.own) else (low, high)
+    return (low,) if same and np.array_equal(low.references, high.references) else (low, high)
 
 
 def _end(parts: Sequence[tuple[Ints, Ints, Ints]], shape: tuple[int, int, int]) -> Ends:
     n, t, m = shape
     return Ends(
         mine=_padded([mine.T for mine, _, _ in parts], (t, m), NOBODY),
-        own=_padded([own.T for _, own, _ in parts], (t, n), NOBODY),
+        references=_padded([references.T for _, references, _ in parts], (t, n), NOBODY),
         theirs=_padded([np.minimum(theirs, FAILED_REFERENCE).T for _, _, theirs in parts], (t, n), PAD),
     )
 
 
-def _own_sizes(group: Ints, groups: int) -> Ints:
+def _reference_sizes(group: Ints, groups: int) -> Ints:
     """References that rank each reference [B, N, C] where its own group and one more are left out."""
     members = (group[:, :, None] == np.arange(groups)).sum(axis=1)  # [B, C]
     among = np.concatenate([members, np.zeros((len(group), 1), dtype=np.int64)], axis=1)
-    own = np.take_along_axis(among, group, axis=1)[:, :, None]
+    same_group = np.take_along_axis(among, group, axis=1)[:, :, None]
     another = np.where(group[:, :, None] == np.arange(groups), 0, members[:, None, :])
-    sizes: Ints = members.sum(axis=1)[:, None, None] - own - another
+    sizes: Ints = members.sum(axis=1)[:, None, None] - same_group - another
     return sizes
 
 
 def _left_out(
     groups: Sequence[Ints], columns: Sequence[Ints], tests: Sequence[int], shape: tuple[int, int, int]
 ) -> tuple[Ints, Ints]:
-    """Each run that leaves a reference out, once for each such reference: places in [B, T, M] and in [B, T, N]."""
+    """Each run with each reference it leaves out: flat indices in [B, T, M] and in [B, T, N]."""
     n, t, m = shape
     runs, references = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for row, (group, column, count) in enumerate(zip(groups, columns, tests, strict=True)):

@@ -48,11 +48,11 @@ def _chances(m: int, n: int) -> tuple[float, ...]:
 
 
 def best_curve(low: Sequence[Floats], high: Sequence[Floats]) -> list[BestOf]:
-    """Best of 1 to as many samples as every problem has; `low` and `high` are each problem's values from and to."""
+    """Best of 1 to as many samples as every problem has, from each problem's smallest and largest possible values."""
     most = min((len(values) for values in low), default=0)
     samples = sum(len(values) for values in low)
     return [
-        BestOf(n, len(low), samples, *(float(np.mean([best_of(v, n) for v in side])) for side in (low, high)))
+        BestOf(n, len(low), samples, *(float(np.mean([best_of(v, n) for v in ends])) for ends in (low, high)))
         for n in range(1, most + 1)
     ]
 
@@ -109,6 +109,6 @@ def _speeds(every: Totals, pool: Bools) -> tuple[Floats, Floats]:
     return np.where(every.there == 1, slow, 0.0), np.where(every.there == 0, 0.0, fast)
 
 
-def _over(time: float, own: Ints) -> Floats:
+def _over(time: float, times: Ints) -> Floats:
     """A time over each of others [P]; nan over nothing."""
-    return np.where(own > 0, time / np.maximum(own, 1), np.nan)
+    return np.where(times > 0, time / np.maximum(times, 1), np.nan)

@@ -1,4 +1,4 @@
-"""What every estimate is made from: one training run's samples on each problem, how many pass, how many are open.
+"""Counts behind every estimate: one training run's samples on each problem, how many pass, how many are undecided.
 
 No interval and no verdict is made here.
 """

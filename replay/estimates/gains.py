@@ -1,6 +1,6 @@
 """Relative gains: how much one share exceeds another as a part of it, with its interval and what undecided leave open.
 
-Both sides are of the same problems, which are drawn anew for both together; random numbers come from a generator that
+Both shares are of the same problems, which are resampled for both together; random numbers come from a generator that
 is passed in.
 """
 
@@ -36,7 +36,7 @@ def gain_bounds(a: tuple[float, float], b: tuple[float, float]) -> Interval | No
 
 
 def gain_interval(a: Floats, b: Floats, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Interval | None:
-    """The 95% percentile interval of the relative gain of mean a over mean b [P], problems drawn anew.
+    """The 95% percentile interval of the relative gain of mean a over mean b [P], problems resampled.
 
     None with fewer than two problems, or where so many resamples of b have mean 0 that an end is not finite.
     """
@@ -50,40 +50,40 @@ def gain_intervals(
     if a.shape[1] < 2:
         return [None] * len(a)
     drawn = _draws(a.shape[1], rng, resamples)
-    found: list[Interval | None] = []
+    intervals: list[Interval | None] = []
     for start in range(0, len(a), TOGETHER):
-        own = slice(start, start + TOGETHER)
-        gains = np.concatenate([_gains(times.astype(np.float64), a[own], b[own]) for times in drawn])
+        chunk = slice(start, start + TOGETHER)
+        gains = np.concatenate([_gains(times.astype(np.float64), a[chunk], b[chunk]) for times in drawn])
         ends = [percentile_interval(column) for column in gains.T]
-        found += [None if max(pair) >= FINITE else pair for pair in ends]
-    return found
+        intervals += [None if max(pair) >= FINITE else pair for pair in ends]
+    return intervals
 
 
 def gain_intervals_of(
     a: Floats, b: Floats, both: Bools, rng: np.random.Generator, *, resamples: int = RESAMPLES
 ) -> list[Interval | None]:
-    """The same of K pairs [K, P], each on the problems that both of its sides have [K, P].
+    """The same of K pairs [K, P], each on the problems that both members have [K, P].
 
     Pairs of the same problems go by the same draws.
     """
-    patterns, place = np.unique(both, axis=0, return_inverse=True)
-    found: list[Interval | None] = [None] * len(a)
+    patterns, pattern_of = np.unique(both, axis=0, return_inverse=True)
+    intervals: list[Interval | None] = [None] * len(a)
     for number, pattern in enumerate(patterns):
-        rows = np.flatnonzero(place.ravel() == number)
-        own = gain_intervals(a[rows][:, pattern], b[rows][:, pattern], rng, resamples=resamples)
-        for row, interval in zip(rows, own, strict=True):
-            found[row] = interval
-    return found
+        rows = np.flatnonzero(pattern_of.ravel() == number)
+        own_intervals = gain_intervals(a[rows][:, pattern], b[rows][:, pattern], rng, resamples=resamples)
+        for row, interval in zip(rows, own_intervals, strict=True):
+            intervals[row] = interval
+    return intervals
 
 
 def _draws(problems: int, rng: np.random.Generator, resamples: int) -> list[npt.NDArray[np.uint32]]:
     """How often each problem is drawn in each resample, in blocks [B, P]."""
-    found = []
+    draws = []
     for block in blocks(resamples, problems):
         drawn = rng.integers(0, problems, (block, problems)) + problems * np.arange(block)[:, None]
         times = np.bincount(drawn.ravel(), minlength=block * problems).reshape(block, problems)
-        found.append(times.astype(np.uint32))
-    return found
+        draws.append(times.astype(np.uint32))
+    return draws
 
 
 def _gains(times: Floats, a: Floats, b: Floats) -> Floats:

@@ -31,8 +31,8 @@ def t_interval(values: Floats) -> Interval | None:
 
     Cluster-robust when each value is one problem's mean.
     """
-    found = mean_interval(values)
-    return None if found is None else (max(found[0], 0.0), min(found[1], 1.0))
+    interval = mean_interval(values)
+    return None if interval is None else (max(interval[0], 0.0), min(interval[1], 1.0))
 
 
 def mean_interval(values: Floats) -> Interval | None:
@@ -89,7 +89,7 @@ def bootstrap(
     *,
     resamples: int = RESAMPLES,
 ) -> Interval | None:
-    """The 95% percentile interval of a statistic when problems are drawn anew; None with fewer than two problems.
+    """The 95% percentile interval of a statistic when problems are resampled; None with fewer than two problems.
 
     `columns` [P] each hold one value a problem and are drawn together; the statistic takes them resampled [B, P] and
     gives [B]. nan where a resample has no value and its end depends on it.
@@ -97,11 +97,11 @@ def bootstrap(
     problems = len(columns[0])
     if problems < 2:
         return None
-    found = []
+    resampled = []
     for block in blocks(resamples, problems):
         drawn = rng.integers(0, problems, (block, problems))
-        found.append(statistic(*(column[drawn] for column in columns)))
-    return percentile_interval(np.concatenate(found))
+        resampled.append(statistic(*(column[drawn] for column in columns)))
+    return percentile_interval(np.concatenate(resampled))
 
 
 def mean(values: Floats) -> Floats:
@@ -110,21 +110,21 @@ def mean(values: Floats) -> Floats:
 
 
 def two_stage(counts: Counts, k: int, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Interval | None:
-    """The 95% percentile interval of pass@k when problems, and in each its samples, are drawn anew.
+    """The 95% percentile interval of pass@k when problems, and in each its samples, are resampled.
 
     Wider than drawing problems alone: it counts the sampling within a problem a second time, so it is an upper bound.
     """
     if len(counts.problems) < 2:
         return None
     counts.rates(k)  # refuses a problem with fewer than k samples
-    table, place = _tables(counts.samples, k)
-    problems, found = len(counts.problems), []
+    table, table_row = _tables(counts.samples, k)
+    problems, means = len(counts.problems), []
     for block in blocks(resamples, problems):
         drawn = rng.integers(0, problems, (block, problems))
         n = counts.samples[drawn]
         passed = rng.binomial(n, counts.passed[drawn] / n)
-        found.append(table[place[drawn], passed].mean(axis=1))
-    return percentile_interval(np.concatenate(found))
+        means.append(table[table_row[drawn], passed].mean(axis=1))
+    return percentile_interval(np.concatenate(means))
 
 
 def percentile_interval(values: Floats) -> Interval:
@@ -135,12 +135,12 @@ def percentile_interval(values: Floats) -> Interval:
 
 def _tables(samples: Ints, k: int) -> tuple[Floats, Ints]:
     """pass@k of every count of passes for each number of samples [sizes, largest + 1], and each problem's row [P]."""
-    sizes, place = np.unique(samples, return_inverse=True)
+    sizes, table_row = np.unique(samples, return_inverse=True)
     table = np.zeros((len(sizes), int(sizes.max()) + 1))
     for row, n in enumerate(sizes.tolist()):
         sized = Counts("", ("",) * (n + 1), np.full(n + 1, n), np.arange(n + 1), np.zeros(n + 1, dtype=np.int64))
         table[row, : n + 1] = sized.rates(k)
-    return table, place
+    return table, table_row
 
 
 def blocks(resamples: int, problems: int) -> list[int]:

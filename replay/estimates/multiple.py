@@ -11,7 +11,7 @@ from lapledger.replay.errors import ReplayError
 
 METHODS = {"holm": "Holm", "fdr_bh": "Benjamini-Hochberg"}
 LARGE = 5
-"""From so many comparisons on a table carries a note."""
+"""Number of comparisons from which a table carries a note."""
 ALPHA = 0.05
 
 
@@ -28,8 +28,8 @@ def adjusted(p_values: Sequence[float | None], method: str = "holm") -> list[flo
         return list(p_values)
     from statsmodels.stats.multitest import multipletests
 
-    found = iter(np.asarray(multipletests(known, ALPHA, method)[1]).tolist())
-    return [None if p is None else next(found) for p in p_values]
+    adjusted_known = iter(np.asarray(multipletests(known, ALPHA, method)[1]).tolist())
+    return [None if p is None else next(adjusted_known) for p in p_values]
 
 
 def many_comparisons(comparisons: int, method: str = "holm") -> str:

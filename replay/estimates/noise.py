@@ -56,14 +56,14 @@ def between_campaigns(
     first: Sequence[ProblemMeasurements], second: Sequence[ProblemMeasurements], criterion: Criterion
 ) -> SameCode | None:
     """The A/A figure of the programs that were run in two campaigns; None where they share no finished run."""
-    other = {m.problem: m for m in second}
+    second_by_problem = {m.problem: m for m in second}
     totals: dict[str, Floats] = {}
     pairs = 0
     for m in first:
-        if m.problem not in other:
+        if m.problem not in second_by_problem:
             continue
-        one, two = _shared(m, other[m.problem], criterion)
-        totals[m.problem], counted = _totals(one, two)
+        first_ns, second_ns = _shared(m, second_by_problem[m.problem], criterion)
+        totals[m.problem], counted = _totals(first_ns, second_ns)
         pairs += counted
     names = " and ".join(sorted({m.campaign for m in (*first, *second)}))
     return _figure(f"campaigns {names}", totals, pairs)
@@ -101,9 +101,9 @@ def slower_than_all(
     problems, counts = 0, np.zeros(3, dtype=np.int64)
     for v, m in zip(verdicts, measurements, strict=True):
         mine = (m.candidate if run is None else m.candidate & (np.array(m.models) == run)) & (v.c == Status.PASS)
-        found = np.zeros(3, dtype=np.int64) if v.left_out else _slower(mine, v, m, criterion)
-        problems += bool(found[0])
-        counts += found
+        problem_counts = np.zeros(3, dtype=np.int64) if v.left_out else _slower(mine, v, m, criterion)
+        problems += bool(problem_counts[0])
+        counts += problem_counts
     correct, slower, undecided = counts.tolist()
     return SlowShare(problems, correct, slower, undecided, slower / correct if correct else None)
 
@@ -114,9 +114,9 @@ def _slower(mine: Bools, v: Verdicts, m: ProblemMeasurements, criterion: Criteri
     known = ~np.isnan(low)
     pool = np.flatnonzero(m.reference & (v.c == Status.PASS) & known)
     rows = np.flatnonzero(mine & known)
-    others = m.duplicate[pool][None, :] != m.duplicate[rows][:, None]
-    rows, others = rows[others.any(axis=1)], others[others.any(axis=1)]
-    slowest, slowest_perhaps = (np.where(others, end[pool], 0).max(axis=1, initial=0) for end in (low, high))
+    ranked_by = m.duplicate[pool][None, :] != m.duplicate[rows][:, None]
+    rows, ranked_by = rows[ranked_by.any(axis=1)], ranked_by[ranked_by.any(axis=1)]
+    slowest, slowest_perhaps = (np.where(ranked_by, end[pool], 0).max(axis=1, initial=0) for end in (low, high))
     certain, never = low[rows] > slowest_perhaps, high[rows] <= slowest
     return np.array([len(rows), certain.sum(), (~certain & ~never).sum()], dtype=np.int64)
 
@@ -131,41 +131,41 @@ def _spans(v: Verdicts, m: ProblemMeasurements, criterion: Criterion) -> tuple[F
     return low[:, kept].sum(axis=1), high[:, kept].sum(axis=1)
 
 
-def _shared(one: ProblemMeasurements, two: ProblemMeasurements, criterion: Criterion) -> tuple[Floats, Floats]:
+def _shared(first: ProblemMeasurements, second: ProblemMeasurements, criterion: Criterion) -> tuple[Floats, Floats]:
     """Durations [n, t] of the programs and tests of both, nan where a run did not finish right."""
-    programs = [p for p in one.programs if p in set(two.programs)]
-    tests = [t for t in one.tests.ids if t in set(two.tests.ids)]
-    sides = []
-    for m in (one, two):
+    programs = [p for p in first.programs if p in set(second.programs)]
+    tests = [t for t in first.tests.ids if t in set(second.tests.ids)]
+    durations_of = []
+    for m in (first, second):
         read = durations(m, criterion)
         done = np.where((m.outcome == Outcome.OK) & (read > 0), read, np.nan)
         rows = [m.programs.index(p) for p in programs]
         columns = [m.tests.ids.index(t) for t in tests]
-        sides.append(done[np.ix_(rows, columns)])
-    return sides[0], sides[1]
+        durations_of.append(done[np.ix_(rows, columns)])
+    return durations_of[0], durations_of[1]
 
 
-def _totals(one: Floats, two: Floats) -> tuple[Floats, int]:
+def _totals(first: Floats, second: Floats) -> tuple[Floats, int]:
     """(log of first total / second total [n] over the tests that both finished, number of such tests)."""
-    both = ~np.isnan(one + two)
-    sums = [np.where(both, side, 0).sum(axis=1) for side in (one, two)]
+    both = ~np.isnan(first + second)
+    sums = [np.where(both, durations_ns, 0).sum(axis=1) for durations_ns in (first, second)]
     kept = both.any(axis=1)
     return np.log(sums[0][kept]) - np.log(sums[1][kept]), int(both.sum())
 
 
 def _figure(between: str, totals: Mapping[str, Floats], pairs: int) -> SameCode | None:
-    found = [logs for logs in totals.values() if len(logs)]
-    if not found:
+    by_problem = [logs for logs in totals.values() if len(logs)]
+    if not by_problem:
         return None
-    logs = np.concatenate(found)
-    interval = mean_interval(np.array([one.mean() for one in found]))
+    logs = np.concatenate(by_problem)
+    interval = mean_interval(np.array([problem_logs.mean() for problem_logs in by_problem]))
     apart = np.abs(logs)
     figure = SameCode(
         between,
         programs=len(logs),
-        problems=len(found),
+        problems=len(by_problem),
         pairs=pairs,
-        speedup=float(np.exp(np.mean([one.mean() for one in found]))),
+        speedup=float(np.exp(np.mean([problem_logs.mean() for problem_logs in by_problem]))),
         interval=None,
         usual=float(np.exp(np.median(apart))),
         p95=float(np.exp(np.quantile(apart, 0.95))),

@@ -42,7 +42,7 @@ def estimate(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasure
     """One estimate a model, models in alphabetical order.
 
     Verdicts and measurements go in pairs, one a problem. ReplayError when they do not match or are of several
-    campaigns, or when a problem has fewer than k candidates of a model: no problem is left out in silence.
+    campaigns, or when a problem has fewer than k candidates of a model: no problem is dropped silently.
     """
     if [v.problem for v in verdicts] != [m.problem for m in measurements]:
         raise ReplayError("estimate: verdicts and measurements name different problems; judge the same measurements")
@@ -117,9 +117,9 @@ def _estimate(model: str, k: int, rows: list[_Row | None]) -> Estimate:
 
 def resolution_warning(pool_sizes: Iterable[int], criterion: Criterion) -> str:
     """One sentence where some pool is too small to resolve tau (100/n > tau), else the empty text."""
-    sizes, (tau, whole) = [int(size) for size in pool_sizes], criterion.threshold.as_integer_ratio()
-    small = [size for size in sizes if tau * size < whole]
-    if tau == whole or not small:
+    sizes, (numerator, denominator) = [int(size) for size in pool_sizes], criterion.threshold.as_integer_ratio()
+    small = [size for size in sizes if numerator * size < denominator]
+    if numerator == denominator or not small:
         return ""
     return (
         f"p_{criterion.tau} needs pools of at least {math.ceil(1 / criterion.threshold)} references:"

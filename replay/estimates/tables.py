@@ -38,8 +38,8 @@ class PassEstimate:
     upper_bound: float  # undecided counted as passed
     over_problems: Interval | None  # analytic, 95%
     method: str  # `t` or `wilson`
-    bootstrapped: Interval | None  # the same by drawing problems anew
-    two_stage: Interval | None  # by drawing problems and their samples anew; of one training run only
+    bootstrapped: Interval | None  # the same by resampling problems
+    two_stage: Interval | None  # by resampling problems and their samples; of one training run only
     over_runs: Interval | None  # 95%, None with one run
     left_out: tuple[str, ...]  # problems that left the environment
 
@@ -53,17 +53,17 @@ class Difference:
     b_runs: tuple[str, ...]
     problems: int
     samples: tuple[int, int]
-    left_out: tuple[str, ...]  # problems that one side lacks, or that left the environment
+    left_out: tuple[str, ...]  # problems that one arm lacks, or that left the environment
     a: float
     b: float
     difference: float
     bounds: tuple[float, float]  # what undecided verdicts leave open
     over_problems: Interval | None  # paired t, 95%
     bootstrapped: Interval | None
-    over_runs: Interval | None  # Welch, 95%; None unless both sides have two runs
+    over_runs: Interval | None  # Welch, 95%; None unless both arms have two runs
     p: float | None  # of the paired t test; None where the differences do not vary
     gain: float | None  # relative: (a - b) / b; None where b is 0
-    gain_interval: Interval | None  # by drawing problems anew; None where a resample of b may be 0
+    gain_interval: Interval | None  # by resampling problems; None where a resample of b may be 0
     gain_bounds: Interval | None  # what undecided verdicts leave open; infinite where b may be 0
 
 
@@ -94,22 +94,22 @@ def pass_estimate(
 def difference(
     a: Sequence[Counts], b: Sequence[Counts], k: int, rng: np.random.Generator, *, resamples: int = RESAMPLES
 ) -> Difference:
-    """The paired difference of two sides, each of one or more training runs; a problem's rate is the mean of its runs.
+    """The paired difference of two arms, each of one or more training runs; a problem's rate is the mean of its runs.
 
     ReplayError where a problem has fewer than k samples of a run.
     """
     shared = _shared([*a, *b])
-    sides = [[_on(run, shared) for run in side] for side in (a, b)]
-    low, high = ([_mean_rates(side, k, optimistic=best) for side in sides] for best in (False, True))
+    arms = [[_on(run, shared) for run in arm] for arm in (a, b)]
+    low, high = ([_mean_rates(arm, k, optimistic=best) for arm in arms] for best in (False, True))
     apart = low[0] - low[1]
     gained = relative_gain(mean_of(low[0]), mean_of(low[1]))
-    by_run = [run_values(side, k) for side in sides]
+    by_run = [run_values(arm, k) for arm in arms]
     return Difference(
         k=k,
         a_runs=tuple(run.run for run in a),
         b_runs=tuple(run.run for run in b),
         problems=len(shared),
-        samples=(_samples(sides[0]), _samples(sides[1])),
+        samples=(_samples(arms[0]), _samples(arms[1])),
         left_out=_left_out([*a, *b], shared),
         a=mean_of(low[0]),
         b=mean_of(low[1]),
@@ -127,8 +127,8 @@ def difference(
 
 def _shared(runs: Sequence[Counts]) -> tuple[str, ...]:
     """The problems that every run has, in the order of the first."""
-    others = [set(run.problems) for run in runs[1:]]
-    return tuple(p for p in runs[0].problems if all(p in other for other in others))
+    problem_sets = [set(run.problems) for run in runs[1:]]
+    return tuple(p for p in runs[0].problems if all(p in problems for problems in problem_sets))
 
 
 def _left_out(runs: Sequence[Counts], shared: Sequence[str]) -> tuple[str, ...]:
@@ -138,8 +138,8 @@ def _left_out(runs: Sequence[Counts], shared: Sequence[str]) -> tuple[str, ...]:
 
 def _on(run: Counts, problems: Sequence[str]) -> Counts:
     """A run on some of its problems."""
-    place = {p: i for i, p in enumerate(run.problems)}
-    rows = np.array([place[p] for p in problems], dtype=np.int64)
+    row_of = {p: i for i, p in enumerate(run.problems)}
+    rows = np.array([row_of[p] for p in problems], dtype=np.int64)
     return Counts(run.run, tuple(problems), run.samples[rows], run.passed[rows], run.undecided[rows], run.left_out)
 
 

@@ -1,6 +1,6 @@
 """Difficulty tiers of problems: a field that the user named, or terciles of how long the human solutions are.
 
-Which problems lie in a tier is said here; what a model does there is said by the other estimates.
+Only which problems lie in a tier; how a model does there is for the other estimates.
 """
 
 import io
@@ -19,13 +19,13 @@ _SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 def token_count(source: str) -> int:
     """The Python tokens of a program: names, numbers, strings, operators; no comments, line ends or indents.
 
-    A text that Python cannot read is cut into words and signs instead.
+    A text that Python cannot read is split into identifiers and signs instead.
     """
     try:
-        found = list(tokenize.generate_tokens(io.StringIO(source).readline))
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, SyntaxError):
         return len(re.findall(r"\w+|[^\w\s]", source))
-    return sum(1 for token in found if token.type not in _SILENT)
+    return sum(1 for token in tokens if token.type not in _SILENT)
 
 
 def by_terciles(tokens: Mapping[str, Sequence[int]]) -> dict[str, str]:
@@ -45,7 +45,7 @@ def by_terciles(tokens: Mapping[str, Sequence[int]]) -> dict[str, str]:
 
 
 def by_field(values: Mapping[str, str | None]) -> dict[str, str]:
-    """Problem -> its own word for the tier; ReplayError where a problem has none."""
+    """Problem -> the name of its tier in that field; ReplayError where a problem has none."""
     bare = sorted(problem for problem, value in values.items() if not value)
     if bare:
         raise ReplayError(f"tiers: problem {bare[0]} names no tier; use the token counts of its references")
@@ -55,5 +55,5 @@ def by_field(values: Mapping[str, str | None]) -> dict[str, str]:
 def members(tiers: Mapping[str, str]) -> dict[str, list[str]]:
     """Tier -> its problems, easy to hard, then tiers by other names in alphabetical order."""
     order = [*TIERS, *sorted(set(tiers.values()) - set(TIERS))]
-    found = {tier: sorted(p for p, own in tiers.items() if own == tier) for tier in order}
-    return {tier: problems for tier, problems in found.items() if problems}
+    by_tier = {tier: sorted(p for p, problem_tier in tiers.items() if problem_tier == tier) for tier in order}
+    return {tier: problems for tier, problems in by_tier.items() if problems}

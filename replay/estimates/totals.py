@@ -53,18 +53,18 @@ def totals(v: Verdicts, m: ProblemMeasurements, criterion: Criterion) -> Totals:
     return Totals(starts, ends, np.where(never, 0, np.where(perhaps, -1, 1)).astype(np.int8))
 
 
-def bounds_of(found: Totals, reading: str) -> tuple[int, int] | None:
+def bounds_of(program_totals: Totals, reading: str) -> tuple[int, int] | None:
     """Twice the median, best or worst total at least and at most, whichever of the undecided programs are there.
 
     None where no program is there for certain. ReplayError for another reading.
     """
     if reading not in READINGS:
         raise ReplayError(f"win rate: no reading {reading!r}; use one of {', '.join(READINGS)}")
-    sure = found.there == 1
+    sure = program_totals.there == 1
     if not sure.any():
         return None
-    least = _extreme(np.sort(found.low[sure]), np.sort(found.low[~sure]), reading, min)
-    most = _extreme(np.sort(found.high[sure]), np.sort(found.high[~sure])[::-1], reading, max)
+    least = _extreme(np.sort(program_totals.low[sure]), np.sort(program_totals.low[~sure]), reading, min)
+    most = _extreme(np.sort(program_totals.high[sure]), np.sort(program_totals.high[~sure])[::-1], reading, max)
     return least, most
 
 

@@ -1,6 +1,6 @@
 """Uncertainty over training runs: how far an estimate would move if the training were done again.
 
-Never merged with the uncertainty over problems: two columns. With one run a side there is none, and none is made up.
+Never merged with the uncertainty over problems: two columns. With one run an arm there is none.
 """
 
 import math
@@ -18,7 +18,7 @@ from lapledger.replay.measurements import Floats
 def run_values(runs: Sequence[Counts], k: int) -> Floats:
     """pass@k of each training run [R], each the mean over its problems; ReplayError when runs have other problems.
 
-    Runs are compared as wholes, so each of them must have been asked the same.
+    Runs are compared as wholes, so all must be sampled on the same problems.
     """
     if len({run.problems for run in runs}) != 1:
         names = ", ".join(run.run for run in runs)
@@ -32,17 +32,17 @@ def over_runs(values: Floats) -> Interval | None:
 
 
 def difference_over_runs(a: Floats, b: Floats) -> Interval | None:
-    """Welch's 95% interval of the difference of two means over training runs; None unless both sides have two.
+    """Welch's 95% interval of the difference of two means over training runs; None unless both arms have two.
 
     Degrees of freedom after Welch 1947; a difference of runs that do not vary has no width.
     """
     if min(len(a), len(b)) < 2:
         return None
-    parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
+    parts = [float(values.var(ddof=1)) / len(values) for values in (a, b)]
     middle, variance = float(a.mean() - b.mean()), sum(parts)
     if variance == 0:
         return middle, middle
-    freedom = variance**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    freedom = variance**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (a, b), strict=True))
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(variance)
     return middle - half, middle + half
 
@@ -52,7 +52,7 @@ def pairs_over_runs(rates: Floats) -> tuple[float | None, Interval | None]:
 
     The variance of the mean of all pairs is that of the rows' means over A's runs plus that of the columns' means over
     B's (a two-sample U-statistic: Hoeffding 1948), so it is Welch's interval of these, clipped to [0, 1]. None where a
-    rate is not known, and no interval unless both sides have two.
+    rate is not known, and no interval unless both arms have two.
     """
     if not rates.size or np.isnan(rates).any():
         return None, None

@@ -18,7 +18,7 @@ from lapledger.replay.judging.gates import Verdicts, one_campaign
 from lapledger.replay.measurements import Floats, ProblemMeasurements
 
 WON, TIED, LOST, OPEN = -1, 0, 1, 2
-"""A is faster, neither, B is, and what was never seen would say."""
+"""A is faster, a tie, B is faster, and undecided: it depends on what was never seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class WinRate:
     """How often A is faster than B, problem by problem."""
 
     reading: str
-    problems: int  # that both sides have samples of
+    problems: int  # that both arms have samples of
     samples: tuple[int, int]  # that are correct or may be, of the problems compared
     wins: int
     losses: int
     ties: tuple[str, ...]  # problems
     undecided: tuple[str, ...]  # problems where killed or missing runs, or undecided samples, leave open who is faster
-    left_out: tuple[str, ...]  # every other problem: one side has no correct sample of it, or none at all
+    left_out: tuple[str, ...]  # every other problem: one arm has no correct sample of it, or none at all
     value: float | None  # wins / (wins + losses); None where nothing is won or lost
     bounds: Interval | None  # with every undecided problem lost, and won; None where there is none
     interval: Interval | None  # Wilson's, 95%, over problems
@@ -53,12 +53,12 @@ def speeds(
     run took longer than its limit. None on a problem that left the environment. ReplayError for several campaigns.
     """
     one_campaign(measurements)
-    found = {}
+    by_problem = {}
     for v, m in zip(verdicts, measurements, strict=True):
         mine = m.candidate & np.isin(np.array(m.models), list(runs))
         if mine.any():
-            found[m.problem] = totals(v, m, criterion).of(mine & (not v.left_out))
-    return found
+            by_problem[m.problem] = totals(v, m, criterion).of(mine & (not v.left_out))
+    return by_problem
 
 
 def win_rate(
@@ -67,18 +67,18 @@ def win_rate(
     reading: str,
     rng: np.random.Generator | None = None,
 ) -> WinRate:
-    """The win rate of A over B, the training runs of each side, by the median, best or worst correct sample.
+    """The win rate of A over B, the training runs of each arm, by the median, best or worst correct sample.
 
-    The samples of a side's runs stand together on each problem, which is the unit of the interval over problems.
+    The samples of an arm's runs are pooled on each problem, which is the unit of the interval over problems.
     Medians of an even count are compared exactly, as sums of the two middle times. ReplayError for another reading.
     """
-    mine, theirs = (_together(side) for side in (a, b))
+    mine, theirs = (_together(arm) for arm in (a, b))
     signs = _signs(mine, theirs, reading)
-    named = {sign: tuple(p for p, found in signs.items() if found == sign) for sign in (WON, TIED, LOST, OPEN)}
+    named = {sign: tuple(p for p, outcome in signs.items() if outcome == sign) for sign in (WON, TIED, LOST, OPEN)}
     wins, losses, open_ = (len(named[sign]) for sign in (WON, LOST, OPEN))
     decided = np.array([sign == WON for sign in signs.values() if sign in (WON, LOST)], dtype=np.float64)
     settled = np.array([sign for sign in signs.values() if sign != OPEN], dtype=np.float64)
-    by_pair = np.array([[_rate(_signs(one, other, reading)) for other in b] for one in a])
+    by_pair = np.array([[_rate(_signs(run_a, run_b, reading)) for run_b in b] for run_a in a])
     by_run, over_runs = pairs_over_runs(by_pair)
     return WinRate(
         reading,
@@ -98,17 +98,19 @@ def win_rate(
     )
 
 
-def _together(side: Sequence[Mapping[str, Totals]]) -> dict[str, Totals]:
-    """The samples of all training runs of a side on each problem that one of them has."""
-    found = {}
-    for problem in dict.fromkeys(p for run in side for p in run):
-        parts = [run[problem] for run in side if problem in run]
-        found[problem] = Totals(*(np.concatenate([getattr(part, name) for part in parts]) for name in Totals.__slots__))
-    return found
+def _together(arm: Sequence[Mapping[str, Totals]]) -> dict[str, Totals]:
+    """The samples of all training runs of an arm on each problem that one of them has."""
+    by_problem = {}
+    for problem in dict.fromkeys(p for run in arm for p in run):
+        parts = [run[problem] for run in arm if problem in run]
+        by_problem[problem] = Totals(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in Totals.__slots__)
+        )
+    return by_problem
 
 
 def _signs(a: Mapping[str, Totals], b: Mapping[str, Totals], reading: str) -> dict[str, int]:
-    """Problem -> WON, TIED, LOST or OPEN, where both sides have a sample that is correct or may be."""
+    """Problem -> WON, TIED, LOST or OPEN, where both arms have a sample that is correct or may be."""
     return {p: _sign(a[p], b[p], reading) for p in a if p in b and len(a[p].there) and len(b[p].there)}
 
 
@@ -125,16 +127,16 @@ def _sign(a: Totals, b: Totals, reading: str) -> int:
 
 def _rate(signs: Mapping[str, int]) -> float:
     """Wins of wins and losses; nan where there is neither."""
-    won, lost = (sum(sign == word for sign in signs.values()) for word in (WON, LOST))
+    won, lost = (sum(sign == outcome for sign in signs.values()) for outcome in (WON, LOST))
     return won / (won + lost) if won + lost else math.nan
 
 
 def _bootstrapped(signs: Floats, rng: np.random.Generator) -> Interval | None:
-    """Problems drawn anew, ties among them; None where a resample may hold nothing but ties."""
+    """The 95% interval when problems are resampled, ties among them; None where a resample may hold ties only."""
 
     def rate(drawn: Floats) -> Floats:
         wins, losses = (drawn < 0).sum(axis=-1), (drawn > 0).sum(axis=-1)
         return np.where(wins + losses > 0, wins / np.maximum(wins + losses, 1), -1.0)
 
-    found = bootstrap([signs], rate, rng)
-    return None if found is None or min(found) < 0 else found
+    interval = bootstrap([signs], rate, rng)
+    return None if interval is None or min(interval) < 0 else interval

@@ -1,6 +1,6 @@
-"""One run as a criterion reads it: its duration, the limit in force, its rank, and the references on both sides of it.
+"""One run under a criterion: its duration, the limit in force, its rank, and the references just faster and slower.
 
-For people who ask what made a verdict: nothing is judged here, every rank comes from the verdicts.
+Nothing is judged here: every rank comes from the verdicts.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from lapledger.replay.criteria import Criterion
 from lapledger.replay.judging.gates import Status, Verdicts
 from lapledger.replay.judging.limits import limits
 from lapledger.replay.judging.ranks import KILLED
-from lapledger.replay.judging.test_results import Rules, Tried, make_rules, try_runs
+from lapledger.replay.judging.test_results import Rules, TestResults, grade_runs, make_rules
 from lapledger.replay.measurements import ABSENT, Bools, Ints, Outcome, ProblemMeasurements, Readings, read
 
 
@@ -49,29 +49,29 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """One judged problem read again, to say what its timings were."""
+class JudgedProblem:
+    """One judged problem with its readings and test results, to explain its timings."""
 
     m: ProblemMeasurements
     criterion: Criterion
     verdicts: Verdicts
     readings: Readings
     rules: Rules
-    tried: Tried
+    results: TestResults
     pool: Bools  # [P] the references that rank
 
     @classmethod
-    def of(cls, m: ProblemMeasurements, criterion: Criterion, verdicts: Verdicts) -> "Look":
-        """The look at a problem under the criterion that it was judged by."""
+    def of(cls, m: ProblemMeasurements, criterion: Criterion, verdicts: Verdicts) -> "JudgedProblem":
+        """The problem under the criterion that it was judged by."""
         readings = read(m, criterion)
         rules = make_rules(m, readings, criterion)
-        tried = try_runs(rules, readings, m.duplicate)
-        pool = m.reference & (tried.c == 1) & ~tried.lacking.any(axis=1)
-        return cls(m, criterion, verdicts, readings, rules, tried, pool)
+        results = grade_runs(rules, readings, m.duplicate)
+        pool = m.reference & (results.c == 1) & ~results.lacking.any(axis=1)
+        return cls(m, criterion, verdicts, readings, rules, results, pool)
 
     def deciding(self, row: int) -> str | None:
         """The test that decided a program's verdict; None where no single one did."""
-        test = deciding(self.rules, self.tried, self.verdicts, row=row, at=row)
+        test = deciding(self.rules, self.results, self.verdicts, row=row, at=row)
         return None if test is None else self.m.tests.ids[test]
 
     def percentiles(self, row: int) -> Mapping[str, tuple[float, float]]:
@@ -83,7 +83,7 @@ class Look:
         return {self.m.tests.ids[t]: (100 * v.k_lo[row, t] / size, 100 * v.k_hi[row, t] / size) for t in tests}
 
     def timing(self, row: int, name: str) -> Timing | None:
-        """The run of a program on a test; None where this side has no such test."""
+        """The run of a program on a test; None where the problem has no such test."""
         if name not in self.m.tests.ids:
             return None
         test = self.m.tests.ids.index(name)
@@ -107,13 +107,13 @@ class Look:
         )
 
     def _around(self, row: int, test: int, duration: int) -> tuple[Neighbour | None, Neighbour | None]:
-        """The finished references on both sides of a duration, the program and its exact duplicates left out."""
+        """The next faster and next slower finished reference, the program and its exact duplicates excluded."""
         m, mine = self.m, self.readings.duration_ns[:, test]
         finished = (self.readings.outcome[:, test] == Outcome.OK) & (mine != ABSENT)
-        others = np.flatnonzero(self.pool & finished & (m.duplicate != m.duplicate[row]))
-        if duration == ABSENT or not others.size:
+        rankers = np.flatnonzero(self.pool & finished & (m.duplicate != m.duplicate[row]))
+        if duration == ABSENT or not rankers.size:
             return None, None
-        faster, slower = others[mine[others] < duration], others[mine[others] >= duration]
+        faster, slower = rankers[mine[rankers] < duration], rankers[mine[rankers] >= duration]
         return (
             self._neighbour(faster[np.argmax(mine[faster])], test) if faster.size else None,
             self._neighbour(slower[np.argmin(mine[slower])], test) if slower.size else None,
@@ -126,31 +126,31 @@ class Look:
         criterion = self.criterion
         if not (criterion.limits or criterion.timeout_ms):
             return None
-        place = np.flatnonzero(np.flatnonzero(self.rules.ranked) == test)
-        if not place.size:
+        column = np.flatnonzero(np.flatnonzero(self.rules.ranked) == test)
+        if not column.size:
             return None if criterion.limit_ns is None else (criterion.limit_ns, criterion.limit_ns)
-        column: Ints = self.rules.limiting.column(self.m.duplicate[[row]])
-        found = limits(self.rules.limiting, column, criterion)
-        low, high = int(found.lo[0, place[0]]), int(found.hi[0, place[0]])
+        group: Ints = self.rules.limiting.column(self.m.duplicate[[row]])
+        program_limits = limits(self.rules.limiting, group, criterion)
+        low, high = int(program_limits.lo[0, column[0]]), int(program_limits.hi[0, column[0]])
         return max(low // 2, 0), None if high >= KILLED else high // 2
 
 
-def deciding(rules: Rules, tried: Tried, verdicts: Verdicts, *, row: int, at: int) -> int | None:
-    """The deciding test of a program: `row` in the verdicts, `at` among those that were tried; None where none did.
+def deciding(rules: Rules, results: TestResults, verdicts: Verdicts, *, row: int, at: int) -> int | None:
+    """The deciding test of a program: `row` in the verdicts, `at` in the test results; None where no single test did.
 
     The first test that fails correctness, crashes where that matters, or fails its limit, or that leaves correctness
     open; else the one whose rank is widest open; else the one with the best (pass) or the worst percentile.
     """
     gate = int(verdicts.c[row])
     if gate == 0 or (gate == -1 and verdicts.g[row] != 0):
-        short = np.flatnonzero((tried.cells[at] == gate) & (rules.counted == 1))
+        short = np.flatnonzero((results.cells[at] == gate) & (rules.counted == 1))
         return int(short[0]) if short.size else None
-    for asked, bad in (
-        (rules.criterion.ranks_wrong, tried.crashed),
-        (rules.criterion.in_time == "required", tried.over),
+    for applies, bad in (
+        (rules.criterion.ranks_wrong, results.crashed),
+        (rules.criterion.in_time == "required", results.over),
     ):
-        failed = np.flatnonzero(rules.ranked)[bad[at] & ~tried.lacking[at]]
-        if asked and verdicts.status[row] == Status.FAIL and failed.size:
+        failed = np.flatnonzero(rules.ranked)[bad[at] & ~results.lacking[at]]
+        if applies and verdicts.status[row] == Status.FAIL and failed.size:
             return int(failed[0])
     ranked = np.flatnonzero(verdicts.k_lo[row] >= 0)
     if not ranked.size or not verdicts.q_den[row] or rules.criterion.threshold == 1:

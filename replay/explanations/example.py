@@ -71,6 +71,6 @@ def statistic_value(name: str, program: str) -> float:
     m = example()
     pool = Pool(*(2 * m.wall_ns[m.reference][:, m.tests.optimization, 0],) * 2, m.duplicate[m.reference])
     mine, outside = 2 * m.wall_ns[[m.row(program)]][:, m.tests.optimization, 0], np.array([len(pool.names)])
-    sides = against(pool, mine, mine, rows=np.array([0]), groups=[outside])
-    numerator, denominator = score(name, sides, "mean")[0]
+    ends = against(pool, mine, mine, rows=np.array([0]), groups=[outside])
+    numerator, denominator = score(name, ends, "mean")[0]
     return shown(name, int(numerator[0]), int(denominator[0]), mine.shape[1])

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.explanations.decisive_runs import Look, Timing
+from lapledger.replay.explanations.decisive_runs import JudgedProblem, Timing
 from lapledger.replay.judging.gates import Status, Verdicts, one_campaign
 from lapledger.replay.measurements import ProblemMeasurements
 
@@ -45,7 +45,7 @@ class Change:
     after: Status
     reason_before: str
     reason_after: str
-    timing_before: Timing | None  # None where no single test decides, or none was looked for
+    timing_before: Timing | None  # None where no single test decides, or without `timed`
     timing_after: Timing | None
 
     @property
@@ -54,11 +54,13 @@ class Change:
         return f"{self.before.name.lower()} -> {self.after.name.lower()}"
 
 
-def turned(before: Judged, after: Judged, *, through: str | None = None, timed: bool = True) -> Iterator[list[Change]]:
+def verdict_changes(
+    before: Judged, after: Judged, *, through: str | None = None, timed: bool = True
+) -> Iterator[list[Change]]:
     """The changes of each problem of both, in the order of the first: one list a problem, empty ones too.
 
     Candidates that only one of them holds are excluded. ReplayError when they judge different campaigns, unless
-    `through` names the calibration that they meet through. Without `timed` no timing is looked for, which is quick.
+    `through` names the calibration that joins them. Without `timed` no timing is searched, which is fast.
     """
     if through is None:
         one_campaign([*before.verdicts, *after.verdicts])
@@ -69,7 +71,7 @@ def turned(before: Judged, after: Judged, *, through: str | None = None, timed: 
 
 
 def tally(changes: Sequence[Change]) -> list[tuple[str, str, int]]:
-    """(model, kind, number of changes), in order of both words."""
+    """(model, kind, number of changes), in order of both."""
     counts = Counter((change.model, change.kind) for change in changes)
     return [(model, kind, count) for (model, kind), count in sorted(counts.items())]
 
@@ -96,21 +98,21 @@ class _Problem:
     def of(cls, judged: Judged, row: int) -> "_Problem":
         return cls(judged.measurements[row], judged.verdicts[row], judged.criterion)
 
-    def look(self) -> Look:
-        return Look.of(self.m, self.criterion, self.verdicts)
+    def judged(self) -> JudgedProblem:
+        return JudgedProblem.of(self.m, self.criterion, self.verdicts)
 
 
 def _changes(before: _Problem, after: _Problem, *, timed: bool) -> list[Change]:
     programs = flipped(statuses(before.verdicts), statuses(after.verdicts))
     if not programs:
         return []
-    old, new = ({program: row for row, program in enumerate(one.m.programs)} for one in (before, after))
+    old, new = ({program: row for row, program in enumerate(problem.m.programs)} for problem in (before, after))
     pairs = [(old[program], new[program]) for program in programs]
     plain = [_change(before, after, *pair) for pair in pairs]
     if not timed:
         return plain
-    looks = before.look(), after.look()
-    return [_timed(change, looks, pair) for change, pair in zip(plain, pairs, strict=True)]
+    judged_pair = before.judged(), after.judged()
+    return [_timed(change, judged_pair, pair) for change, pair in zip(plain, pairs, strict=True)]
 
 
 def _change(before: _Problem, after: _Problem, old: int, new: int) -> Change:
@@ -127,24 +129,24 @@ def _change(before: _Problem, after: _Problem, old: int, new: int) -> Change:
     )
 
 
-def _timed(change: Change, looks: tuple[Look, Look], rows: tuple[int, int]) -> Change:
-    test = _cause(*looks, *rows)
+def _timed(change: Change, judged_pair: tuple[JudgedProblem, JudgedProblem], rows: tuple[int, int]) -> Change:
+    test = _cause(*judged_pair, *rows)
     if test is None:
         return change
-    before, after = (look.timing(row, test) for look, row in zip(looks, rows, strict=True))
+    before, after = (judged.timing(row, test) for judged, row in zip(judged_pair, rows, strict=True))
     return replace(change, timing_before=before, timing_after=after)
 
 
-def _cause(before: Look, after: Look, old: int, new: int) -> str | None:
+def _cause(before: JudgedProblem, after: JudgedProblem, old: int, new: int) -> str | None:
     """The test that turned a verdict: where speed did and ranks moved, the one whose percentile moved farthest.
 
-    Else the one that decides on the side where the program does not pass.
+    Else the one that decides where the program does not pass.
     """
-    look, row = (before, old) if after.verdicts.status[new] == Status.PASS else (after, new)
-    if look.verdicts.c[row] == 1 and look.criterion.in_time == "ignored":
+    judged, row = (before, old) if after.verdicts.status[new] == Status.PASS else (after, new)
+    if judged.verdicts.c[row] == 1 and judged.criterion.in_time == "ignored":
         first, second = before.percentiles(old), after.percentiles(new)
         moves = {t: max(abs(a - b) for a, b in zip(first[t], second[t], strict=True)) for t in first if t in second}
         farthest = max(moves, key=moves.__getitem__, default=None)
         if farthest is not None and moves[farthest] > 0:
             return farthest
-    return look.deciding(row)
+    return judged.deciding(row)

@@ -1,8 +1,8 @@
 """Why a program got its verdict, and the least change of its durations that would flip it.
 
 A verdict only ever falls as a duration grows, so every answer is found by bisection over whole ns and is exact: one
-step less does not flip. Where that does not hold nothing is searched, and the note says so. The rules themselves live
-in `court`; this module only asks them "what if".
+step less does not flip. Where that does not hold nothing is searched, and the note says so. The rules are those of
+`judging.context`, evaluated with other durations.
 """
 
 from collections.abc import Callable
@@ -14,17 +14,17 @@ import numpy as np
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.explanations.decisive_runs import deciding
 from lapledger.replay.fields import OF_TIMES
-from lapledger.replay.judging.context import RAW_SCALE_NS, Court, combine, convene, weigh
+from lapledger.replay.judging.context import RAW_SCALE_NS, JudgingContext, build_context, combine, evaluate
 from lapledger.replay.judging.gates import Status, Verdicts, judge
 from lapledger.replay.judging.ranks import KILLED
 from lapledger.replay.judging.statistics import MONOTONE
-from lapledger.replay.judging.test_results import Tried, make_rules, try_runs
+from lapledger.replay.judging.test_results import TestResults, grade_runs, make_rules
 from lapledger.replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings, read
 
 FACTOR_STEPS = 10**6
 """A common factor is a whole number of millionths."""
 FARTHEST = 2**50
-"""No change beyond this many ns (thirteen days) is looked for, where any might still count."""
+"""Longest duration in ns (thirteen days) that is searched where any duration might still matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Explanation:
     program: str
     status: Status
     reason: str  # as in Verdicts
-    deciding_test: str | None  # the failed test, the one whose timing flips the verdict, or the one that weighs most
+    deciding_test: str | None  # the failed test, the one whose timing flips the verdict, or the one that matters most
     q_lo: Fraction | None  # quality in [0, 1], None without a pool or an optimization test
     q_hi: Fraction | None
     distance_q: Fraction | None  # q - tau/100 (> 0: too slow); None where q is an interval or undefined
@@ -82,14 +82,14 @@ def explain(m: ProblemMeasurements, criterion: Criterion, program: str) -> Expla
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Case:
-    """One program before its judge: what is asked again and again with other durations."""
+    """One program with its judging context, to be evaluated again and again with other durations."""
 
     m: ProblemMeasurements
     criterion: Criterion
     row: int
     readings: Readings  # [1, T]
-    court: Court
-    far: int  # ns; no longer duration is looked for
+    context: JudgingContext
+    far: int  # ns; no longer duration is searched
 
     @property
     def changeable(self) -> Bools:
@@ -101,7 +101,7 @@ class _Case:
         return finished
 
     def unsearchable(self, status: Status, reason: str) -> str:
-        """Why no change of a duration is searched, in words; empty when one is."""
+        """Why no change of a duration is searched, as text; empty when one is."""
         if status == Status.UNDECIDED:
             return f"undecided ({reason}): more evidence settles it, not another timing"
         if self.criterion.reading == "leaderboard" and self.criterion.statistic not in MONOTONE:
@@ -111,38 +111,38 @@ class _Case:
             return "not searched: as a reference it takes part in choosing the tests that are kept"
         return ""
 
-    def tried(self, duration_ns: Ints) -> Tried:
+    def results(self, duration_ns: Ints) -> TestResults:
         """How the program's runs stand with other durations [M, T]."""
-        many = np.zeros(len(duration_ns), dtype=np.int64)  # the one row, again and again
-        readings = Readings(self.readings.outcome[many], duration_ns, self.readings.bound_ns[many])
-        return try_runs(self.court.rules, readings, self.m.duplicate[self.row + many])
+        repeated = np.zeros(len(duration_ns), dtype=np.int64)  # the one row, again and again
+        readings = Readings(self.readings.outcome[repeated], duration_ns, self.readings.bound_ns[repeated])
+        return grade_runs(self.context.rules, readings, self.m.duplicate[self.row + repeated])
 
     def statuses(self, duration_ns: Ints) -> Bytes:
         """Verdicts [M] of the program with other durations [M, T]."""
         rows = np.full(len(duration_ns), self.row)
         interface = None if self.m.interface is None else self.m.interface[rows]
-        weighed = weigh(self.court, self.tried(duration_ns), self.m.duplicate[rows], interface=interface)
-        return combine(weighed.c, weighed.gate(self.criterion))
+        evaluation = evaluate(self.context, self.results(duration_ns), self.m.duplicate[rows], interface=interface)
+        return combine(evaluation.c, evaluation.gate(self.criterion))
 
 
 def _case(m: ProblemMeasurements, criterion: Criterion, row: int) -> _Case:
     readings = read(m, criterion)
     rules = make_rules(m, readings, criterion)
-    court = convene(rules, try_runs(rules, readings, m.duplicate), m, judged=np.array([row]))
-    one = slice(row, row + 1)
-    mine = Readings(readings.outcome[one], readings.duration_ns[one], readings.bound_ns[one])
-    return _Case(m, criterion, row, mine, court, _far(court, mine, criterion))
+    context = build_context(rules, grade_runs(rules, readings, m.duplicate), m, judged=np.array([row]))
+    own_row = slice(row, row + 1)
+    mine = Readings(readings.outcome[own_row], readings.duration_ns[own_row], readings.bound_ns[own_row])
+    return _Case(m, criterion, row, mine, context, _far(context, mine, criterion))
 
 
-def _far(court: Court, mine: Readings, criterion: Criterion) -> int:
-    """A duration in ns that no longer one can differ from, as far as one is looked for."""
+def _far(context: JudgingContext, mine: Readings, criterion: Criterion) -> int:
+    """A duration in ns above which no change matters, or the longest that is searched."""
     factor = Fraction(criterion.limit_factor)
-    pools = [(one.pool, Fraction(1)) for one in court.pools.values()] + [(court.rules.limiting, factor)]
+    pools = [(pooled.pool, Fraction(1)) for pooled in context.pools.values()] + [(context.rules.limiting, factor)]
     spans = [(int(end[end < KILLED].max(initial=0)), scale) for pool, scale in pools for end in (pool.lo, pool.hi)]
     ends = [int(longest // 2 * scale) + 1 for longest, scale in spans]
     ends += [NS_PER_MS * limit for limit in (criterion.timeout_ms, criterion.limit_ms) if limit is not None]
     if criterion.reading == "raw-duration":
-        ends.append(RAW_SCALE_NS * len(court.rules.kept))
+        ends.append(RAW_SCALE_NS * len(context.rules.kept))
     if criterion.needs_pool and criterion.statistic in OF_TIMES:
         ends.append(FARTHEST)
     return max(*ends, int(mine.duration_ns.max(initial=0))) + 1
@@ -204,7 +204,7 @@ def _least(flipped: Callable[[Ints], Bools], most: Ints) -> Ints:
 
 
 def _deciding(case: _Case, verdicts: Verdicts, row: int) -> int | None:
-    return deciding(case.court.rules, case.tried(case.readings.duration_ns), verdicts, row=row, at=0)
+    return deciding(case.context.rules, case.results(case.readings.duration_ns), verdicts, row=row, at=0)
 
 
 def _points(case: _Case, verdicts: Verdicts, row: int) -> float | None:
@@ -218,14 +218,16 @@ def _points(case: _Case, verdicts: Verdicts, row: int) -> float | None:
         return None
     if criterion.reading == "score":
         return 100 * float(Fraction(int(verdicts.q_lo[row]), int(verdicts.q_den[row])) - criterion.threshold)
-    (among,) = case.court.pools.values()
+    (among,) = case.context.pools.values()
     k = verdicts.k_lo[row][verdicts.k_lo[row] >= 0]
     certain = np.array_equal(k, verdicts.k_hi[row][verdicts.k_hi[row] >= 0])
-    own, plain = among.own, criterion.statistic == criterion.percentile == "mean"
-    if own is None or not certain or not plain:
+    reference_scores, plain = among.scores, criterion.statistic == criterion.percentile == "mean"
+    if reference_scores is None or not certain or not plain:
         return None
-    others = among.pool.column(among.pool.duplicate) != own.columns[0]
-    scores, highest = (np.sort(end[0][others, 0] / end[1][others, 0]) for end in (own.low, own.high))
+    rankers = among.pool.column(among.pool.duplicate) != reference_scores.columns[0]
+    scores, highest = (
+        np.sort(end[0][rankers, 0] / end[1][rankers, 0]) for end in (reference_scores.low, reference_scores.high)
+    )
     if not np.array_equal(scores, highest):
         return None
     return 100 * (float(k.sum() / (2 * size * len(k))) - float(scores[int(criterion.threshold * size)]))
@@ -239,8 +241,8 @@ def _note(case: _Case, reason: str, single: tuple[int, int] | None, factor: Frac
     memory = case.criterion.clock == "memory"
     if single:
         faster, slower, unit = ("less", "more", "bytes") if memory else ("faster", "slower", "ns")
-        word = faster if single[1] < 0 else slower
-        amount = f"{abs(single[1])} {unit} {word}"
+        direction = faster if single[1] < 0 else slower
+        amount = f"{abs(single[1])} {unit} {direction}"
         return f"{amount} on {case.m.tests.ids[single[0]]} would flip the verdict"
     if factor is not None:
         what = "peak" if memory else "timing"

@@ -1,1 +1,1 @@
-"""The common criteria in machine code; see `weighing`. Importing this package loads nothing."""
+"""The common criteria in machine code; see `evaluation`. Importing this package loads nothing."""

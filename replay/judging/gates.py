@@ -1,7 +1,7 @@
 """Verdicts: is a program correct (c), is it fast enough (g), and does it pass.
 
-Three-valued: what depends on something never seen is undecided, never a guess. What is weighed comes from `court`,
-words from `reasons`; rewards and estimates are made from what is decided here.
+Three-valued: what depends on something never seen is undecided, never a guess. The evaluation comes from `context`, the
+texts from `reasons`; rewards and estimates are made from these verdicts.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ import numpy as np
 
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.judging.context import Weighed, combine, weigh_all
+from lapledger.replay.judging.context import Evaluation, combine, evaluate_problem
 from lapledger.replay.judging.reasons import Case, reasons
 from lapledger.replay.measurements import Bools, Bytes, Ints, ProblemMeasurements
 
 
 class Status(IntEnum):
-    """What a criterion says of a program; the gates c and g use the same numbers."""
+    """A verdict; the gates c and g use the same numbers."""
 
     UNDECIDED = -1
     FAIL = 0
@@ -28,7 +28,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Details:
-    """What only a closer look at verdicts asks for."""
+    """Details of verdicts that most callers never read."""
 
     k_lo: Ints  # [P, T]
     k_hi: Ints  # [P, T]
@@ -36,27 +36,27 @@ class Details:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looking:
-    """How the details of a problem's verdicts are found when they are asked for."""
+class DetailSource:
+    """Computes the details of a problem's verdicts on first use."""
 
     m: ProblemMeasurements
     criterion: Criterion
-    weighed: Weighed | None  # None: weighed again then
+    evaluation: Evaluation | None  # None: evaluated again on first use
 
     def details(self) -> Details:
         """Ranks of every duration and a reason for every program."""
-        m, found = self.m, self.weighed or weigh_all(self.m, self.criterion)
-        ranked = found.rules.ranked
+        m, evaluation = self.m, self.evaluation or evaluate_problem(self.m, self.criterion)
+        ranked = evaluation.rules.ranked
         k_lo, k_hi = (np.full(m.outcome.shape, -1, dtype=np.int64) for _ in range(2))
-        k_lo[:, ranked], k_hi[:, ranked] = found.ranks.k_lo, found.ranks.k_hi
-        return Details(k_lo, k_hi, reasons(Case(m, self.criterion, found, found.gate(self.criterion))))
+        k_lo[:, ranked], k_hi[:, ranked] = evaluation.ranks.k_lo, evaluation.ranks.k_hi
+        return Details(k_lo, k_hi, reasons(Case(m, self.criterion, evaluation, evaluation.gate(self.criterion))))
 
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What a criterion says of every program of one problem; programs that are not candidates are pool only.
+    """The verdict of a criterion on every program of one problem; programs that are not candidates are pool only.
 
-    Ranks of single durations and reasons are found when they are asked for.
+    Ranks of single durations and reasons are computed on first use.
     """
 
     problem: str
@@ -73,10 +73,10 @@ class Verdicts:
     pool_size: Ints  # [P] references each program is ranked against
     kept: Bytes  # [T] 1 where a test stays as an optimization test, 0 where not, -1 undecided
     left_out: bool  # the filter keeps no optimization test: the problem leaves the environment, and is counted
-    beyond: Ints  # [P] runs killed below the limit that is asked for: what a looser limit would need to be run again
-    lacking: Ints  # [P] tests without a result, left out of the judgement because the criterion says `skip`
-    idle: Bools  # [P] every optimization test that may be kept crashed or was killed
-    looking: Looking = field(repr=False)
+    censored_below_limit: Ints  # [P] runs killed below the criterion's limit: only running them again can decide them
+    lacking: Ints  # [P] tests without a result, skipped under missing = `skip`
+    none_finished: Bools  # [P] every optimization test that may be kept crashed or was killed
+    details_from: DetailSource = field(repr=False)
 
     @property
     def k_lo(self) -> Ints:
@@ -90,46 +90,46 @@ class Verdicts:
 
     @property
     def reason(self) -> tuple[str, ...]:
-        """Why each program got its verdict, in short words [P]."""
+        """Why each program got its verdict, as short text [P]."""
         return self._details.reason
 
     @cached_property
     def _details(self) -> Details:
-        return self.looking.details()
+        return self.details_from.details()
 
 
 def judge(m: ProblemMeasurements, criterion: Criterion, *, hold: bool = True) -> Verdicts:
     """Verdicts on every program of one problem under a criterion.
 
     The pool is every reference that is correct by re-execution under this criterion; an undecided one is left out, and
-    pool_size says how many ranked each program. Without `hold` the problem is weighed again when details are asked
-    for: of many problems nobody looks at most.
+    pool_size says how many ranked each program. Without `hold` the evaluation is dropped, and made again when details
+    are read: of many problems, most never need them.
     """
-    return decide(m, criterion, weigh_all(m, criterion), hold=hold)
+    return decide(m, criterion, evaluate_problem(m, criterion), hold=hold)
 
 
-def decide(m: ProblemMeasurements, criterion: Criterion, found: Weighed, *, hold: bool = True) -> Verdicts:
-    """The verdicts on a problem whose every program was weighed under the criterion."""
-    g, r = found.gate(criterion), found.ranks
+def decide(m: ProblemMeasurements, criterion: Criterion, evaluation: Evaluation, *, hold: bool = True) -> Verdicts:
+    """The verdicts on a problem from the evaluation of all its programs under the criterion."""
+    g, r = evaluation.gate(criterion), evaluation.ranks
     return Verdicts(
         problem=m.problem,
         campaign=m.campaign,
         criterion=_hash(criterion),
         programs=m.programs,
         candidate=m.candidate,
-        c=found.c,
+        c=evaluation.c,
         g=g,
-        status=combine(found.c, g),
+        status=combine(evaluation.c, g),
         q_lo=r.q_lo,
         q_hi=r.q_hi,
         q_den=r.q_den,
         pool_size=r.pool_size,
-        kept=found.rules.kept,
-        left_out=found.rules.left_out,
-        beyond=found.tried.beyond.sum(axis=1),
-        lacking=found.tried.lacking.sum(axis=1),
-        idle=found.tried.idle,
-        looking=Looking(m, criterion, found if hold else None),
+        kept=evaluation.rules.kept,
+        left_out=evaluation.rules.left_out,
+        censored_below_limit=evaluation.results.censored_below_limit.sum(axis=1),
+        lacking=evaluation.results.lacking.sum(axis=1),
+        none_finished=evaluation.results.none_finished,
+        details_from=DetailSource(m, criterion, evaluation if hold else None),
     )
 
 
@@ -140,8 +140,8 @@ def _hash(criterion: Criterion) -> str:
 
 
 def one_campaign(measured: Sequence[Verdicts] | Sequence[ProblemMeasurements]) -> None:
-    """Nothing; ReplayError when programs of more than one campaign are put side by side."""
-    campaigns = sorted({one.campaign for one in measured})
+    """Raise ReplayError if programs of more than one campaign are compared."""
+    campaigns = sorted({part.campaign for part in measured})
     if len(campaigns) > 1:
         raise ReplayError(
             f"programs of campaigns {', '.join(campaigns)} meet only through a named calibration: "
@@ -152,7 +152,7 @@ def one_campaign(measured: Sequence[Verdicts] | Sequence[ProblemMeasurements]) -
 def share_within(verdicts: Verdicts, criterion: Criterion) -> tuple[Ints, Ints, Ints]:
     """Optimization tests whose percentile is at most tau: at least, at most, and of how many [P].
 
-    Reported beside the reading `score`, which compares the mean percentile and not this share.
+    Reported beside the quality `score`, which compares the mean percentile and not this share.
     """
     ranked = (verdicts.k_lo >= 0) & (verdicts.pool_size > 0)[:, None]
     most = [int(criterion.threshold * 2 * int(size)) for size in verdicts.pool_size]

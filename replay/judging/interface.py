@@ -25,35 +25,35 @@ def interface(source: str) -> Interface | None:
 def kept(source: str, given: str) -> int:
     """1 when `source` defines all that `given` defines, taking the same numbers of parameters; 0 when not.
 
-    -1 when one of the two cannot be read: it was not looked at.
+    -1 when one of the two cannot be read: it was not checked.
     """
-    asked = interface(given)
-    return -1 if asked is None else kept_of(source, asked)
+    given_interface = interface(given)
+    return -1 if given_interface is None else kept_of(source, given_interface)
 
 
-def kept_of(source: str, asked: Interface) -> int:
-    """1 when `source` defines all that an interface asks for, 0 when not, -1 when it cannot be read."""
+def kept_of(source: str, given_interface: Interface) -> int:
+    """1 when `source` defines all of a given interface, 0 when not, -1 when it cannot be read."""
     mine = interface(source)
     if mine is None:
         return -1
-    return int(all(name in mine and mine[name] == parameters for name, parameters in asked.items()))
+    return int(all(name in mine and mine[name] == parameters for name, parameters in given_interface.items()))
 
 
 def shared(sources: Iterable[str]) -> Interface | None:
     """What all sources define alike, those left out that cannot be read; None when none can.
 
     Where a problem states no interface, this is the one that its references show: nobody invents the same class,
-    methods and parameters by chance as often as a statement asks for them.
+    methods and parameters by chance as often as a statement requires them.
     """
-    read = [found for found in map(interface, sources) if found is not None]
+    read = [parsed for parsed in map(interface, sources) if parsed is not None]
     if not read:
         return None
-    first, *others = read
+    first, *rest = read
     missing = object()
     return {
         name: parameters
         for name, parameters in first.items()
-        if all(other.get(name, missing) == parameters for other in others)
+        if all(definitions.get(name, missing) == parameters for definitions in rest)
     }
 
 

@@ -1,7 +1,7 @@
 """Before and during execution: which optimization tests are kept, and how long a program may take on each.
 
-Both come from the references that are correct without them. What was never seen leaves a test's place, or a limit,
-open: three-valued, or an interval. Durations are in half ns, as in `ranks`. No gate is decided here.
+Both come from the references that are correct without them. What was never seen leaves a test, or a limit, undecided:
+three-valued, or an interval. Durations are in half ns, as in `ranks`. No gate is decided here.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.judging.exact import below, ceil_share
-from lapledger.replay.judging.quality import own_scores
+from lapledger.replay.judging.quality import reference_scores
 from lapledger.replay.judging.ranks import FAILED, KILLED, Pool, against
 from lapledger.replay.measurements import Bytes, Ints, Tests
 
@@ -46,23 +46,23 @@ def kept_tests(tests: Tests, pool: Pool, criterion: Criterion) -> Bytes:
 
 
 def _by_duration(pool: Pool, criterion: Criterion, *, at_most: bool) -> list[Bytes]:
-    """What each filter on the references' mean duration says of each optimization test [T']."""
+    """Whether each filter on the references' mean duration keeps each optimization test: one array [T'] a filter."""
     enough = len(pool.duplicate) >= criterion.min_references
     lo, hi = _sums(pool) if enough else ([UNKNOWN] * pool.lo.shape[1], [_INFINITE] * pool.lo.shape[1])
-    found = []
+    filters = []
     if criterion.keep_ms is not None:
         bound = 2 * NS_PER_MS * criterion.keep_ms * len(pool.duplicate)
         surely = [high <= bound if at_most else low >= bound for low, high in zip(lo, hi, strict=True)]
         perhaps = [low <= bound if at_most else high >= bound for low, high in zip(lo, hi, strict=True)]
-        found.append(_three(surely, perhaps))
+        filters.append(_three(surely, perhaps))
     if criterion.keep_share is not None:
         room = math.ceil(Fraction(criterion.keep_share) / 100 * len(lo))
         tests = range(len(lo))
         surely, perhaps = (
             [_ahead(test, lo, hi, at_most=at_most, sure=sure) < room for test in tests] for sure in (True, False)
         )
-        found.append(_three(surely, perhaps))
-    return found
+        filters.append(_three(surely, perhaps))
+    return filters
 
 
 _INFINITE = KILLED << 64
@@ -81,8 +81,8 @@ def _ahead(test: int, lo: list[int], hi: list[int], *, at_most: bool, sure: bool
     """How many tests come before one in the filter's order: perhaps (to be sure that it stays), or for certain."""
     mine, theirs = (lo, hi) if at_most != sure else (hi, lo)
     if at_most:
-        return sum(1 for other, sum_ in enumerate(theirs) if other != test and sum_ < mine[test])
-    return sum(1 for other, sum_ in enumerate(theirs) if other != test and sum_ > mine[test])
+        return sum(1 for test_of_sum, sum_ in enumerate(theirs) if test_of_sum != test and sum_ < mine[test])
+    return sum(1 for test_of_sum, sum_ in enumerate(theirs) if test_of_sum != test and sum_ > mine[test])
 
 
 def _three(surely: list[bool], perhaps: list[bool]) -> Bytes:
@@ -95,29 +95,29 @@ def limits(pool: Pool, column: Ints, criterion: Criterion) -> Limits:
 
     Without one every limit is UNLIMITED, and the hard limit of each run is what counts.
     """
-    columns, place = np.unique(column, return_inverse=True)
+    columns, index = np.unique(column, return_inverse=True)
     shape = (len(columns), pool.lo.shape[1])
     lo, hi = (np.full(shape, UNLIMITED, dtype=np.int64) for _ in range(2))
     for ms in (criterion.limit_ms, criterion.timeout_ms):
         if ms is not None:
             lo, hi = (np.minimum(end, 2 * NS_PER_MS * ms) for end in (lo, hi))
-    for asked, of in ((criterion.limit_quantile, _quantile), (criterion.limit_ranked, _ranked)):
-        if asked is None:
+    for setting, of in ((criterion.limit_quantile, _quantile), (criterion.limit_ranked, _ranked)):
+        if setting is None:
             continue
         enough = (pool.sizes(columns) >= criterion.min_references)[:, None]
         low, high = (_times(end, Fraction(criterion.limit_factor)) for end in of(pool, columns, criterion))
         lo = np.minimum(lo, np.where(enough, low, UNKNOWN))
         hi = np.minimum(hi, np.where(enough, high, UNLIMITED))
-    return Limits(lo[place], hi[place])
+    return Limits(lo[index], hi[index])
 
 
 def _quantile(pool: Pool, columns: Ints, criterion: Criterion) -> tuple[Ints, Ints]:
     """The duration that a share of the references do not exceed on each test [C, T']."""
     share = Fraction(criterion.limit_quantile or "100") / 100
     nothing = np.zeros((len(columns), pool.lo.shape[1]), dtype=np.int64)
-    side, _ = against(pool, nothing, nothing, rows=np.arange(len(columns)), groups=[columns])
+    runs, _ = against(pool, nothing, nothing, rows=np.arange(len(columns)), groups=[columns])
     low, high = pool.orders
-    return side.quantile(low, share), side.quantile(high, share)
+    return runs.quantile(low, share), runs.quantile(high, share)
 
 
 def _ranked(pool: Pool, columns: Ints, criterion: Criterion) -> tuple[Ints, Ints]:
@@ -126,19 +126,19 @@ def _ranked(pool: Pool, columns: Ints, criterion: Criterion) -> tuple[Ints, Ints
     lo, hi = (np.full(shape, UNKNOWN, dtype=np.int64) for _ in range(2))
     if not pool.lo.size:
         return lo, hi
-    own = own_scores(pool, columns, criterion)
+    scores = reference_scores(pool, columns, criterion)
     room = ceil_share(Fraction(criterion.limit_ranked or "100") / 100, pool.sizes(columns))
     group = pool.column(pool.duplicate)
-    for place, column in enumerate(columns):
-        others = group != column
-        low, high = ((side[0][others, place], side[1][others, place]) for side in (own.low, own.high))
+    for number, column in enumerate(columns):
+        rankers = group != column
+        low, high = ((end[0][rankers, number], end[1][rankers, number]) for end in (scores.low, scores.high))
         # to be among the best for certain, even those that are only perhaps better must leave room
         better_perhaps, _ = below(high, (low[0][None, :], low[1][None, :]))
         better_surely, _ = below(low, (high[0][None, :], high[1][None, :]))
         np.fill_diagonal(better_perhaps, val=False)
-        surely, perhaps = (found.sum(axis=1) < room[place] for found in (better_perhaps, better_surely))
-        lo[place] = pool.lo[others][surely].max(axis=0, initial=UNKNOWN)
-        hi[place] = pool.hi[others][perhaps].max(axis=0, initial=UNKNOWN)
+        surely, perhaps = (better.sum(axis=1) < room[number] for better in (better_perhaps, better_surely))
+        lo[number] = pool.lo[rankers][surely].max(axis=0, initial=UNKNOWN)
+        hi[number] = pool.hi[rankers][perhaps].max(axis=0, initial=UNKNOWN)
     return lo, hi
 
 

@@ -1,7 +1,12 @@
-"""Integer ranks of durations among the references' durations, each program left out of its own pool.
+"""Integer ranks of durations among the references' durations, each program excluded from its own pool.
 
-A rank is counted, so ties are averaged without a fraction. What was never seen is an interval: each question is asked
-once from its low side and once from its high side. How ranks become scores is said in `statistics`; no verdict here.
+Integers: a rank counts references. With L of n references faster and R faster or equal, the tie-averaged percentile is
+100 k / (2 n) for the whole number k = L + R. Equal durations get equal k on every machine; a float percentile compared
+with tau would leave ties to its last bit.
+
+Intervals: a duration that was never seen lies between two ends. A rank grows with the program's own duration and falls
+with the references', so its smallest value is the program's low end among the references' high ends, and its largest
+the opposite. Scores are made from ranks in `statistics`; no verdict is made here.
 """
 
 from collections.abc import Sequence
@@ -18,10 +23,12 @@ from lapledger.replay.estimators import ABSENT
 from lapledger.replay.judging.exact import ceil_share
 from lapledger.replay.measurements import Bools, Bytes, Ints, Outcome, Readings
 
-# Durations are compared in half ns: a finished run lies at 2d, a killed one somewhere in (2 bound, KILLED].
+# Durations are compared in half ns: a run that finished in d ns lies at the even number 2 d, one killed at its bound in
+# [2 bound + 1, KILLED]. So a kill is slower than a finish at the bound itself, and never ties with any finished run.
+# Durations stay below 2**60 ns, hence 2 d + 1 below KILLED, and the sum of two values fits int64 with room to spare.
 KILLED = 2**62
-FAILED_REFERENCE = KILLED + 1  # slower than every run that may still end
-FAILED = KILLED + 2  # a failed run ranks behind every reference, failed ones too: percentile 100
+FAILED_REFERENCE = KILLED + 1  # slower than every run that may still finish
+FAILED = KILLED + 2  # above FAILED_REFERENCE: a failed run has percentile 100 even where every reference failed too
 
 
 def versus(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> Bytes:
@@ -45,10 +52,10 @@ def percentile(less: Ints, upto: Ints, kind: str) -> Ints:
 
 
 def spans(readings: Readings, criterion: Criterion) -> tuple[Ints, Ints]:
-    """Where each duration lies, from and to, in half ns [M, T]: equal where it is known.
+    """Smallest and largest possible duration of each run in half ns [M, T]; equal where it is known.
 
-    A killed run lies beyond its bound; a failed one last of all; one without a result, without a duration or of which
-    nobody says how it failed anywhere. A wrong answer is failed, or ranked by its duration where the criterion says so.
+    A killed run lies above its bound, a failed one at FAILED. A run without result or duration, or with an unspecified
+    failure, may lie anywhere. A wrong answer is failed, or ranked by its duration where the criterion ranks those.
     """
     ended = readings.outcome == Outcome.OK
     if criterion.ranks_wrong:
@@ -64,21 +71,24 @@ def spans(readings: Readings, criterion: Criterion) -> tuple[Ints, Ints]:
     return lo, hi
 
 
-MANY = 2**10
-"""Durations from which on one order for all is quicker than a search for each."""
+MERGE_FROM = 2**10
+"""Number of durations from which one sort of all is faster than a search for each."""
 
 
 def _merged(rising: Ints, mine: Ints) -> tuple[Ints, Ints]:
     """How many of N values in rising order are smaller, and smaller or equal, than each duration [M, T].
 
-    Both are put in one order, test by test, and counted along it: a run of equal ones has one count before it, and one
-    behind it.
+    Both are sorted together, test by test. All members of a run of equal values get the same two counts: references
+    before the run's first member, and those up to its last. So the order that the sort gives to equal values, program
+    before reference or not, changes no count, and the sort need not be stable.
     """
     both = np.concatenate([mine, rising]).T.copy()  # [T, M + N]
     order = np.argsort(both, axis=1)
     theirs = order >= len(mine)
     order += np.arange(len(both))[:, None] * both.shape[1]
     along = both.reshape(-1).take(order)
+    # `behind` counts references up to and including each position and never falls: accumulating a maximum carries the
+    # count before a run forward to its members, and a minimum from the end carries the count after it back to them
     begins, behind = np.ones(along.shape, dtype=np.bool_), np.cumsum(theirs, axis=1)
     np.not_equal(along[:, 1:], along[:, :-1], out=begins[:, 1:])
     before = np.maximum.accumulate(np.where(begins, behind - theirs, 0), axis=1)
@@ -91,24 +101,24 @@ def _merged(rising: Ints, mine: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """The references' durations on every test in rising order, and where each reference stands in it."""
+    """The references' durations on every test in rising order, and the position of each reference in it."""
 
     values: Ints  # [N, T] in half ns
     rising: Ints  # [N, T] sorted along the references
-    place: Ints  # [N, T] of each reference in `rising`
+    position: Ints  # [N, T] of each reference in `rising`
 
     @classmethod
     def of(cls, values: Ints) -> "Order":
-        """The order of spans [N, T], a failed reference before what ranks behind all."""
+        """The order of one end of the references' durations [N, T], failed ones lowered to FAILED_REFERENCE."""
         capped = np.minimum(values, FAILED_REFERENCE)
         order = np.argsort(capped, axis=0, kind="stable")
-        place = np.empty_like(order)
-        np.put_along_axis(place, order, np.broadcast_to(np.arange(len(order))[:, None], order.shape), axis=0)
-        return cls(capped, np.take_along_axis(capped, order, axis=0), place)
+        position = np.empty_like(order)
+        np.put_along_axis(position, order, np.broadcast_to(np.arange(len(order))[:, None], order.shape), axis=0)
+        return cls(capped, np.take_along_axis(capped, order, axis=0), position)
 
     def counts(self, mine: Ints) -> tuple[Ints, Ints]:
         """How many references are smaller, and how many smaller or equal, than each duration [M, T]."""
-        if mine.size > MANY:
+        if mine.size > MERGE_FROM:
             return _merged(self.rising, mine)
         less, upto = (np.empty(mine.T.shape, dtype=np.int64) for _ in range(2))
         for test, (column, references) in enumerate(zip(mine.T.copy(), self.rising.T.copy(), strict=True)):
@@ -148,9 +158,9 @@ class Pool:
 
     def column(self, duplicate: Ints) -> Ints:
         """The group that each program belongs to [M]; G for a program outside the pool."""
-        place = np.searchsorted(self.names, duplicate)
-        found = np.append(self.names, 0)[place] == duplicate
-        return np.where(found & (place < len(self.names)), place, len(self.names))
+        index = np.searchsorted(self.names, duplicate)
+        inside = np.append(self.names, 0)[index] == duplicate
+        return np.where(inside & (index < len(self.names)), index, len(self.names))
 
     def on(self, tests: Bools) -> "Pool":
         """The same pool on some of its tests [T]."""
@@ -163,31 +173,35 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
-    """K runs of a problem, each among its own sub-pool, seen from the low or from the high end of what is unknown.
+class RankedRuns:
+    """K runs of a problem, each among its own sub-pool, at the low or the high end of what is unknown.
 
-    A run without any reference left counts as tied with itself: a pool of one, its own duration.
+    A run with no reference left is ranked in a pool of one, its own duration: tied with itself, percentile 50.
     """
 
     mine: Ints  # [K, T] half ns
-    less: Ints  # [K, T] references smaller for certain (low side), or perhaps (high side)
+    less: Ints  # [K, T] references smaller for certain (low end), or perhaps (high end)
     upto: Ints  # [K, T] the same, smaller or equal
     size: Ints  # [K] references in the sub-pool, at least 1
     alone: Bools  # [K]
     out: Ints  # [K, E] references left out, -1 for none
     theirs: Order  # the end of the references' spans that these ranks are counted against
-    others: Order  # the other end
+    opposite: Order  # the other end
 
     def kth(self, order: Order, k: Ints) -> Ints:
         """The k-th smallest duration [K, T], from 0 [K], of one end of the sub-pool's spans."""
         if not len(order.rising):
             return self.mine
-        left_out = np.where(self.out[:, :, None] >= 0, order.place[self.out], len(order.place) + self.out.shape[1])
+        left_out = np.where(
+            self.out[:, :, None] >= 0, order.position[self.out], len(order.position) + self.out.shape[1]
+        )
+        # A left-out reference at or before the wanted index pushes it on by one. They are taken by rising position, so
+        # that an index already pushed is compared with the next; absent ones lie behind all and never push.
         index = np.broadcast_to(k[:, None], self.mine.shape).copy()
-        for place in np.sort(left_out, axis=1).transpose(1, 0, 2):
-            index += place <= index
-        found = np.take_along_axis(order.rising, np.minimum(index, len(order.rising) - 1), axis=0)
-        return np.where(self.alone[:, None], self.mine, found)
+        for position in np.sort(left_out, axis=1).transpose(1, 0, 2):
+            index += position <= index
+        durations = np.take_along_axis(order.rising, np.minimum(index, len(order.rising) - 1), axis=0)
+        return np.where(self.alone[:, None], self.mine, durations)
 
     def quantile(self, order: Order, share: Fraction) -> Ints:
         """The smallest duration [K, T] that at least a share in (0, 1] of the sub-pool does not exceed."""
@@ -199,35 +213,39 @@ class Side:
         return np.where(high >= KILLED, high, low + high)
 
 
-def against(pool: Pool, lo: Ints, hi: Ints, *, rows: Ints, groups: Sequence[Ints]) -> tuple[Side, Side]:
-    """Both sides of K runs, rows [K] of spans [M, T], each against the pool without some groups [K] of its members."""
+def against(pool: Pool, lo: Ints, hi: Ints, *, rows: Ints, groups: Sequence[Ints]) -> tuple[RankedRuns, RankedRuns]:
+    """Low and high end of K runs, rows [K] of spans [M, T], each against the pool without some groups [K] of members.
+
+    Left-out references are subtracted from the counts among all: each was counted once as smaller, or as smaller or
+    equal, exactly when the same comparison holds for it alone. No group may be named twice for one run.
+    """
     out = np.concatenate([pool.members[group] for group in groups], axis=1)
     size = len(pool.duplicate) - (out >= 0).sum(axis=1)
     low, high = pool.orders
     certain = low is high
 
-    def side(mine: Ints, theirs: Order, others: Order, like: Side | None = None) -> Side:
+    def end(mine: Ints, theirs: Order, opposite: Order, first_end: RankedRuns | None = None) -> RankedRuns:
         ranked = mine[rows]
-        if like is None:
+        if first_end is None:
             again = np.arange(len(ranked))
             less, upto = _counts(theirs, mine, rows)
-        else:  # where all is known this side counts what the other one did
-            again = np.flatnonzero((ranked != like.mine).any(axis=1))
-            less, upto = like.less.copy(), like.upto.copy()
+        else:  # all references are known: rows whose two ends are equal have the counts of the first end
+            again = np.flatnonzero((ranked != first_end.mine).any(axis=1))
+            less, upto = first_end.less.copy(), first_end.upto.copy()
             less[again], upto[again] = theirs.counts(ranked[again])
         for left_out in out[again].T:
             kept = left_out >= 0
-            places, their = again[kept], theirs.values[left_out[kept]]
-            less[places] -= their < ranked[places]
-            upto[places] -= their <= ranked[places]
+            changed_rows, left_out_values = again[kept], theirs.values[left_out[kept]]
+            less[changed_rows] -= left_out_values < ranked[changed_rows]
+            upto[changed_rows] -= left_out_values <= ranked[changed_rows]
         alone = size <= 0
         upto = np.where(alone[:, None], 1, upto) if alone.any() else upto
-        return Side(ranked, less, upto, np.maximum(size, 1), alone, out, theirs, others)
+        return RankedRuns(ranked, less, upto, np.maximum(size, 1), alone, out, theirs, opposite)
 
-    first = side(lo, high, low)
+    first = end(lo, high, low)
     if certain and np.array_equal(lo, hi):
         return first, first
-    return first, side(hi, low, high, first if certain else None)
+    return first, end(hi, low, high, first if certain else None)
 
 
 def _counts(theirs: Order, mine: Ints, rows: Ints) -> tuple[Ints, Ints]:

@@ -1,7 +1,7 @@
 """Rewards in [-1, 1] from the gates c and g and the quality q.
 
 Where something was never seen a reward lies between two bounds, and is decided only when they meet. The same functions
-serve the online rewarder and the offline replay. No measurement or threshold is looked at here.
+serve the online rewarder and the offline replay. No measurement or threshold is read here.
 """
 
 from fractions import Fraction
@@ -29,7 +29,7 @@ def bounds(verdicts: Verdicts, criterion: Criterion, *, group: Ints | None = Non
     """
     e_lo, e_hi = efficiency(verdicts, criterion)
     wrong = verdicts.c == 0
-    nothing = wrong & verdicts.idle  # no finished test: the least efficiency, whatever was killed
+    nothing = wrong & verdicts.none_finished  # no finished test: the least efficiency, whatever was killed
     ends = (
         _of(verdicts.c == 1, np.where(nothing, -1.0, e_lo), criterion, group),
         _of(~wrong, np.where(nothing, -1.0, e_hi), criterion, group),

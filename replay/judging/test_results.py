@@ -1,7 +1,7 @@
-"""How runs stand to their tests: does each pass, does it end within its limit, and is its program correct.
+"""Results of runs on tests: does each run pass, does it end within its limit, and is its program correct.
 
-Three-valued: what depends on something never seen is undecided. `Rules` holds what a problem and a criterion say before
-any program is looked at. No program is ranked here, and no verdict made.
+Three-valued: what depends on something never seen is undecided. `Rules` holds what a problem and a criterion fix before
+any program is graded. No program is ranked here, and no verdict made.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from lapledger.replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, P
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """What a problem and a criterion say before any program is looked at."""
+    """What a problem and a criterion fix before any program is graded."""
 
     criterion: Criterion
     tests: Tests
@@ -45,24 +45,24 @@ class Rules:
 
     @property
     def counted(self) -> Bytes:
-        """Whether each test counts for correctness [T]: 1, 0, or -1 where its place is undecided."""
+        """Whether each test counts for correctness [T]: 1, 0, or -1 where the filter is undecided."""
         if self.criterion.correctness == "original":
             return self.tests.original.astype(np.int8)
         return np.where(self.tests.original | self.tests.correctness, 1, self.kept).astype(np.int8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tried:
+class TestResults:
     """M programs on their tests, T of them, T' optimization tests that may be kept."""
 
     cells: Bytes  # [M, T] whether a run passes its test: 1, 0, -1 undecided
     c: Bytes  # [M] correct by its tests: 1, 0, -1 undecided
     within: Bools  # [M, T'] ended within its limit for certain
     over: Bools  # [M, T'] did not, for certain
-    beyond: Bools  # [M, T] killed below the limit that is asked for: a larger limit than was run
+    censored_below_limit: Bools  # [M, T] killed below the criterion's limit, which is longer than the one in force
     lo: Ints  # [M, T'] where each duration lies, in half ns
     hi: Ints  # [M, T']
-    unseen: Bools  # [M, T'] might have ended in any way: no result, or killed below the limit that is asked for
+    unseen: Bools  # [M, T'] might have ended in any way: no result, or killed below the criterion's limit
     lacking: Bools  # [M, T'] no result, and left out of the judgement
 
     @property
@@ -78,10 +78,10 @@ class Tried:
 
     @property
     def open(self) -> Bools:
-        """Runs [M, T'] of which nobody knows whether they would have crashed: never run, or cut below the limit."""
+        """Runs [M, T'] that might have crashed: never run, or killed below the criterion's limit."""
         return self.unseen & ~self.crashed
 
-    def sound(self, kept: Bytes) -> Bytes:
+    def no_crash(self, kept: Bytes) -> Bytes:
         """Whether no test that is kept crashed [M]: 1, 0, -1 undecided. `kept` [T'] is 1, or -1 for a test in doubt."""
         seen = ~self.lacking
         broken = (self.crashed & seen & (kept == 1)).any(axis=1)
@@ -89,10 +89,10 @@ class Tried:
         return np.where(broken, 0, np.where(doubt, -1, 1)).astype(np.int8)
 
     @property
-    def idle(self) -> Bools:
+    def none_finished(self) -> Bools:
         """Whether no optimization test that may be kept was finished, for certain [M]: all crashed or were killed.
 
-        A run that was killed below the limit that is asked for might have been.
+        A run that was killed below the criterion's limit might have been.
         """
         stopped = (self.lo == FAILED) | (self.hi == KILLED)
         nothing: Bools = (stopped | self.lacking).all(axis=1) & ~self.lacking.all(axis=1)
@@ -107,41 +107,41 @@ def make_rules(m: ProblemMeasurements, readings: Readings, criterion: Criterion)
     if not (criterion.filters or criterion.limits):
         return free
     free = replace(free, criterion=criterion.unfiltered())
-    pool = reference_pool(try_runs(free, readings, m.duplicate), m)
+    pool = reference_pool(grade_runs(free, readings, m.duplicate), m)
     kept = kept_tests(m.tests, pool, criterion)
     return Rules(criterion, m.tests, kept, pool.on(kept[m.tests.optimization] != 0))
 
 
-def reference_pool(tried: Tried, m: ProblemMeasurements) -> Pool:
+def reference_pool(results: TestResults, m: ProblemMeasurements) -> Pool:
     """The references that are correct by their tests, on the optimization tests that may be kept.
 
     An undecided one is left out, and so is, where lacking tests are skipped, one that lacks any.
     """
-    members = m.reference & (tried.c == 1) & ~tried.lacking.any(axis=1)
-    return Pool(tried.lo[members], tried.hi[members], m.duplicate[members])
+    members = m.reference & (results.c == 1) & ~results.lacking.any(axis=1)
+    return Pool(results.lo[members], results.hi[members], m.duplicate[members])
 
 
-def try_runs(rules: Rules, readings: Readings, duplicate: Ints) -> Tried:
+def grade_runs(rules: Rules, readings: Readings, duplicate: Ints) -> TestResults:
     """How the runs of M programs [M, T] stand; a program of the pool is held to limits made without its group [M].
 
     A timeout is a kill at the hard limit, or a duration above the limit judged on every test or (unless tolerated) the
     test's own. A run killed below a limit might have ended in any way. A known failure stays one, however long it took;
-    one of which nobody says how is held to be a kill at an unknown limit, and never passes.
+    an unspecified one is taken for a kill at an unknown limit, and never passes.
     """
     criterion, ranked = rules.criterion, rules.ranked
     lo, hi = (span[:, ranked] for span in spans(readings, criterion))
     within, over = _in_time(rules, readings, duplicate, (lo, hi))
     outcome, pure = readings.outcome, rules.tests.only_optimization
-    untold, missing = outcome == Outcome.FAILED, outcome == Outcome.MISSING
-    killed = untold | (outcome == Outcome.TIME_LIMIT)
-    timeout, beyond = _timeouts(readings, criterion)
-    failed, unknown = (outcome > Outcome.OK) & ~killed, missing | beyond | untold
+    unspecified, missing = outcome == Outcome.FAILED, outcome == Outcome.MISSING
+    killed = unspecified | (outcome == Outcome.TIME_LIMIT)
+    timeout, censored_below_limit = _timeouts(readings, criterion)
+    failed, unknown = (outcome > Outcome.OK) & ~killed, missing | censored_below_limit | unspecified
     unknown |= (outcome == Outcome.OK) & (readings.duration_ns == ABSENT) & (criterion.limit_ns is not None)
     if criterion.limits:
-        asked = killed[:, ranked] & ~over
-        beyond[:, ranked] |= asked
-        unknown |= beyond
-        timeout[:, ranked] &= ~(asked & pure[ranked])
+        killed_early = killed[:, ranked] & ~over
+        censored_below_limit[:, ranked] |= killed_early
+        unknown |= censored_below_limit
+        timeout[:, ranked] &= ~(killed_early & pure[ranked])
     failed |= timeout & ~(pure & (criterion.timeouts == "tolerated"))
     if criterion.limits and criterion.timeouts == "fail":
         failed[:, ranked] |= over & ~missing[:, ranked]
@@ -150,20 +150,22 @@ def try_runs(rules: Rules, readings: Readings, duplicate: Ints) -> Tried:
         failed |= missing
     cells = np.where(failed, 0, np.where(unknown, -1, 1)).astype(np.int8)
     lacking = missing & (criterion.missing == "skip")
-    unseen = (missing | beyond | untold)[:, ranked] & ~over
+    unseen = (missing | censored_below_limit | unspecified)[:, ranked] & ~over
     hi = np.where(unseen & killed[:, ranked], FAILED, hi)  # with more time it might have crashed
-    c, beyond = _correct(rules, cells, lacking), beyond & ~untold
-    return Tried(cells, c, within, over, beyond, lo, hi, unseen, lacking[:, ranked])
+    c, censored_below_limit = _correct(rules, cells, lacking), censored_below_limit & ~unspecified
+    return TestResults(cells, c, within, over, censored_below_limit, lo, hi, unseen, lacking[:, ranked])
 
 
 def _timeouts(readings: Readings, criterion: Criterion) -> tuple[Bools, Bools]:
     """Runs that timed out [M, T], and runs killed below the limit judged on every test."""
-    untold, limit = readings.outcome == Outcome.FAILED, criterion.limit_ns
-    killed = untold | (readings.outcome == Outcome.TIME_LIMIT)
+    unspecified, limit = readings.outcome == Outcome.FAILED, criterion.limit_ns
+    killed = unspecified | (readings.outcome == Outcome.TIME_LIMIT)
     if limit is None:
         return killed, np.zeros_like(killed)
-    beyond = untold | (killed & (readings.bound_ns < limit))
-    return (killed & ~beyond) | ((readings.outcome == Outcome.OK) & (readings.duration_ns > limit)), beyond
+    censored_below_limit = unspecified | (killed & (readings.bound_ns < limit))
+    return (killed & ~censored_below_limit) | (
+        (readings.outcome == Outcome.OK) & (readings.duration_ns > limit)
+    ), censored_below_limit
 
 
 def _in_time(rules: Rules, readings: Readings, duplicate: Ints, ends: tuple[Ints, Ints]) -> tuple[Bools, Bools]:
@@ -175,8 +177,8 @@ def _in_time(rules: Rules, readings: Readings, duplicate: Ints, ends: tuple[Ints
     failed = ends[0] == FAILED
     ended = ~failed & ((outcome == Outcome.OK) | (outcome == Outcome.WRONG_ANSWER))
     if not (rules.criterion.limits or rules.criterion.timeout_ms):
-        untold = (outcome == Outcome.FAILED) & (not rules.criterion.ranks_wrong)  # a wrong answer may be in time
-        return ended, failed | (outcome == Outcome.TIME_LIMIT) | untold
+        unspecified = (outcome == Outcome.FAILED) & (not rules.criterion.ranks_wrong)  # a wrong answer may be in time
+        return ended, failed | (outcome == Outcome.TIME_LIMIT) | unspecified
     allowed = limits(rules.limiting, rules.limiting.column(duplicate), rules.criterion)
     return ended & (ends[1] <= allowed.lo), failed | (ends[0] > allowed.hi)
 

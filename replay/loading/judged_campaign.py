@@ -19,7 +19,7 @@ from lapledger.replay.judging.gates import Verdicts, decide
 from lapledger.replay.loading.calibrations import Calibration, find_calibration
 from lapledger.replay.loading.snapshots import Snapshot, load
 from lapledger.replay.measurements import ProblemMeasurements
-from lapledger.replay.studies.warnings import cautions
+from lapledger.replay.studies.warnings import warnings_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class JudgedCampaign(MeasuredCampaign):
     @cached_property
     def limit_warnings(self) -> tuple[str, ...]:
         """The same without the number of references."""
-        return cautions(self.measurements, {self.name: self.criterion}, self.fit)
+        return warnings_of(self.measurements, {self.name: self.criterion}, self.fit)
 
     def of(self, problem: str) -> tuple[ProblemMeasurements, Verdicts]:
         """The measurements and the verdicts of one problem; KeyError when the campaign has none of that id."""
@@ -97,7 +97,7 @@ class JudgedCampaign(MeasuredCampaign):
     def at(self, tau: str) -> "JudgedCampaign":
         """The same campaign judged at another tau; cheap where the evaluations were kept."""
         criterion = replace(self.criterion, tau=tau)
-        kept = [v.looking.weighed for v in self.verdicts]
+        kept = [v.details_from.evaluation for v in self.verdicts]
         if any(evaluation is None for evaluation in kept):
             verdicts = self.engine.judge(self.measurements, criterion)
         else:

@@ -14,8 +14,8 @@ def curve_plot(curves: Mapping[str, Curve], title: str, footer: str, *, fmt: Kin
     """The bytes of a PNG or SVG picture of pass@1 (%) against tau (%) with 95% bands and a small footer (the cut)."""
     figure = sheet(6.4, 4.4)
     axes = figure.subplots()
-    for place, (model, (tau, value, low, high)) in enumerate(curves.items()):
-        look = style(place)
+    for number, (model, (tau, value, low, high)) in enumerate(curves.items()):
+        look = style(number)
         axes.plot(tau, 100 * value, label=model, **look)
         axes.fill_between(tau, 100 * low, 100 * high, alpha=0.15, color=look["color"], linewidth=0)
     axes.set(title=title, xlabel="tau (%)", ylabel="pass@1 (%)", ylim=(0, 100))
@@ -61,26 +61,26 @@ def _panel(points: Sequence[CurvePoint], tier: str, *, relative: bool) -> Panel:
 
 def robustness_plot(series: Sequence[Series], baseline: str, title: str, footer: str, *, kind: Kind) -> bytes:
     """The bytes of the picture, with 95% bands; the baseline's own gain, 0 everywhere, is a dotted line."""
-    models = sorted({one.model for one in series})
-    taus = sorted({one.tau for one in series}, reverse=True)
-    words = {BETA: "beta (ms) at alpha = 1", ALPHA: "alpha at beta = 0"}
+    models = sorted({line.model for line in series})
+    taus = sorted({line.tau for line in series}, reverse=True)
+    labels = {BETA: "beta (ms) at alpha = 1", ALPHA: "alpha at beta = 0"}
     marks = {BETA: 0.0, ALPHA: 1.0}
 
     def panel(along: str, *, gains: bool) -> Panel:
         lines = [
             Line(
-                f"{one.model}, p_{one.tau}",
-                [at / NS_PER_MS if along == BETA else at for at in one.at],
-                one.gain if gains else one.p_tau,
-                look(models.index(one.model), taus.index(one.tau)),
-                **band(one.gain_interval if gains else one.interval),
-                hollow=[count > 0 for count in one.undecided],
+                f"{line.model}, p_{line.tau}",
+                [at / NS_PER_MS if along == BETA else at for at in line.at],
+                line.gain if gains else line.p_tau,
+                look(models.index(line.model), taus.index(line.tau)),
+                **band(line.gain_interval if gains else line.interval),
+                hollow=[count > 0 for count in line.undecided],
             )
-            for one in series
-            if one.along == along and not (gains and one.model == baseline)
+            for line in series
+            if line.along == along and not (gains and line.model == baseline)
         ]
         label = f"gain over {baseline} (%)" if gains else "p_tau (%)"
-        return Panel("", words[along], label, lines, mark=marks[along], level=0 if gains else None)
+        return Panel("", labels[along], label, lines, mark=marks[along], level=0 if gains else None)
 
     grid = [[panel(along, gains=gains) for along in (BETA, ALPHA)] for gains in (False, True)]
     return panels_plot(grid, title, footer, kind=kind)

@@ -1,6 +1,6 @@
 """The sheet that every picture is drawn on: its size, its small print, and its bytes.
 
-Colours are apart in grey too, and each goes with a marker and a dash of its own. What is drawn is said elsewhere.
+Colours are apart in grey too, and each goes with a marker and a dash of its own. Callers choose what is drawn.
 """
 
 import io
@@ -19,11 +19,11 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)),
 SMALL = 7
 
 
-def style(place: int) -> dict[str, Any]:
-    """Colour, marker and dash of the series in that place; after eight colours the markers shift."""
-    shift = place + place // len(COLOURS)
+def style(number: int) -> dict[str, Any]:
+    """Colour, marker and dash of the series with that number; after eight colours the markers shift."""
+    shift = number + number // len(COLOURS)
     return {
-        "color": COLOURS[place % len(COLOURS)],
+        "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[shift % len(MARKERS)],
         "linestyle": DASHES[shift % len(DASHES)],
         "markersize": 4,

@@ -13,16 +13,16 @@ CELL = 0.31
 LONGEST = 34
 
 
-def matrix_plot(found: Matrix, title: str, footer: str, *, kind: Kind) -> bytes:
+def matrix_plot(result: Matrix, title: str, footer: str, *, kind: Kind) -> bytes:
     """The bytes of the picture: pass@1 in percent at the left, Spearman between criteria over the runs at the right."""
-    values, criteria, runs = found.values, len(found.criteria), len(found.runs)
-    width = CELL * 1.25 * (max(runs, 2) + criteria) + 0.062 * max(map(len, found.criteria)) + 3.2
-    high = CELL * criteria + 0.062 * max(map(len, (*found.runs, *found.criteria))) + 1.3
+    values, criteria, runs = result.values, len(result.criteria), len(result.runs)
+    width = CELL * 1.25 * (max(runs, 2) + criteria) + 0.062 * max(map(len, result.criteria)) + 3.2
+    high = CELL * criteria + 0.062 * max(map(len, (*result.runs, *result.criteria))) + 1.3
     figure = sheet(max(width, 6.4), max(high, 3.2))
     left, right = figure.subplots(1, 2, width_ratios=(max(runs, 2), criteria))
-    _heat(left, values, found.criteria, found.runs, limits=(0.0, max(float(np.nanmax([*values.ravel(), 1.0])), 1.0)))
+    _heat(left, values, result.criteria, result.runs, limits=(0.0, max(float(np.nanmax([*values.ravel(), 1.0])), 1.0)))
     left.set_title("pass@1 (%), by training run", fontsize=8)
-    _heat(right, found.correlations, (), found.criteria, limits=(-1.0, 1.0))
+    _heat(right, result.correlations, (), result.criteria, limits=(-1.0, 1.0))
     right.set_title("Spearman between criteria over the runs", fontsize=8)
     figure.suptitle(title, fontsize=10)
     return picture(figure, footer, kind)

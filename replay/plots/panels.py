@@ -1,6 +1,6 @@
 """Lines in a grid of panels that share their scales: sweeps, robustness and learning curves are drawn with it.
 
-What a line means is said by whoever makes it; here it is only drawn.
+Callers say what a line means; here it is only drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,20 +31,20 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel: its words, its lines, and a vertical mark where nothing is changed."""
+    """One panel: its labels, its lines, and a vertical mark where nothing is changed."""
 
     title: str
     x: str
     y: str
     lines: Sequence[Line]
     mark: float | None = None
-    ticks: Mapping[float, str] = field(default_factory=dict)  # words in place of numbers along x
+    ticks: Mapping[float, str] = field(default_factory=dict)  # text instead of numbers along x
     level: float | None = None  # a horizontal line
     falling: bool = False  # x grows to the left
 
 
 def look(colour: int, dash: int) -> dict[str, Any]:
-    """Colour and marker by one key, dash by another, so that a grey print still tells both apart."""
+    """Colour and marker by one key, dash by another, so that a grey print still shows both."""
     return {
         "color": COLOURS[colour % len(COLOURS)],
         "linestyle": DASHES[dash % len(DASHES)],
@@ -56,7 +56,7 @@ def look(colour: int, dash: int) -> dict[str, Any]:
 
 def band(intervals: Sequence[tuple[float, float] | None]) -> dict[str, Sequence[float]]:
     """The ends of a line's intervals; nan, and so no band, where there is none."""
-    ends = [(np.nan, np.nan) if one is None else one for one in intervals]
+    ends = [(np.nan, np.nan) if interval is None else interval for interval in intervals]
     return {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
 
 
@@ -66,11 +66,11 @@ def panels_plot(grid: Sequence[Sequence[Panel]], title: str, footer: str, *, kin
     figure = sheet(max(WIDE * columns + 1.9, 6.4), HIGH * rows + 0.9)
     axes = figure.subplots(rows, columns, squeeze=False, sharey="row", sharex="col")
     handles: dict[str, Any] = {}
-    for down, (row, places) in enumerate(zip(grid, axes, strict=True)):
-        for column, (panel, one) in enumerate(zip(row, places, strict=True)):
-            _draw(one, panel, handles)
-            one.set_ylabel(panel.y if column == 0 else "", fontsize=8)
-            one.set_xlabel(panel.x if down == rows - 1 else "", fontsize=8)
+    for down, (row, row_axes) in enumerate(zip(grid, axes, strict=True)):
+        for column, (panel, panel_axes) in enumerate(zip(row, row_axes, strict=True)):
+            _draw(panel_axes, panel, handles)
+            panel_axes.set_ylabel(panel.y if column == 0 else "", fontsize=8)
+            panel_axes.set_xlabel(panel.x if down == rows - 1 else "", fontsize=8)
     if handles:
         beside = 2 if len(handles) > LONG_LEGEND else 1
         figure.legend(

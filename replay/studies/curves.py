@@ -1,7 +1,6 @@
 """Curves: pass@1 against tau, and learning curves, p_tau of every checkpoint, absolute and relative, by tier.
 
-Which model is which checkpoint is told by `models`. No verdict is decided by rules of its own, and random numbers come
-from a generator that is passed in.
+`models` maps names to checkpoints. No rule is decided here, and random numbers come from a generator that is passed in.
 """
 
 import math
@@ -11,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.devices.questions import Each, one_by_one
+from lapledger.replay.devices.questions import Runner, one_by_one
 from lapledger.replay.estimates import (
     Interval,
     estimate_statuses,
@@ -22,11 +21,11 @@ from lapledger.replay.estimates import (
     over_problems,
     relative_gain,
 )
-from lapledger.replay.judging.context import combine, weigh_all
+from lapledger.replay.judging.context import combine, evaluate_problem
 from lapledger.replay.judging.gates import one_campaign
 from lapledger.replay.measurements import Floats, Ints, ProblemMeasurements
 from lapledger.replay.studies.models import Checkpoint
-from lapledger.replay.studies.pass_counts import Counted, counts_of
+from lapledger.replay.studies.pass_counts import CountQuestion, counts_of
 
 ALL = "all"
 """The name of all tiers together."""
@@ -42,15 +41,18 @@ def tau_curve(
     The criterion's own tau is not read. Ranks do not depend on tau and are made once; so another tau costs almost
     nothing.
     """
-    judged = [weigh_all(m, criterion) for m in measurements]
-    sizes, left_out = [one.ranks.pool_size for one in judged], [one.rules.left_out for one in judged]
+    judged = [evaluate_problem(m, criterion) for m in measurements]
+    sizes, left_out = (
+        [evaluation.ranks.pool_size for evaluation in judged],
+        [evaluation.rules.left_out for evaluation in judged],
+    )
     points: dict[str, list[tuple[float, float, float, float]]] = {}
     for tau in taus:
         at = replace(criterion, tau=str(tau))
-        statuses = [combine(one.c, one.gate(at)) for one in judged]
-        for one in estimate_statuses(statuses, sizes, measurements, k=1, left_out=left_out):
-            low, high = one.interval or (np.nan, np.nan)
-            points.setdefault(one.model, []).append((float(at.tau), one.value, low, high))
+        statuses = [combine(evaluation.c, evaluation.gate(at)) for evaluation in judged]
+        for evaluation in estimate_statuses(statuses, sizes, measurements, k=1, left_out=left_out):
+            low, high = evaluation.interval or (np.nan, np.nan)
+            points.setdefault(evaluation.model, []).append((float(at.tau), evaluation.value, low, high))
     return {model: _curve(rows) for model, rows in points.items()}
 
 
@@ -72,7 +74,7 @@ class CurvePoint:
     method: str  # that gave it: `t` or `wilson`
     at_most: float  # undecided counted as passed: a bound, no interval
     relative: float  # gained on the run's first checkpoint, over the problems of both; nan where that is 0
-    relative_interval: Interval | None  # 95%, problems drawn anew for both together
+    relative_interval: Interval | None  # 95%, problems resampled for both together
     relative_bounds: Interval | None  # what undecided programs of both leave open; infinite where the first may be 0
     problems: int
     programs: int
@@ -82,36 +84,39 @@ class CurvePoint:
 def learning_curve(
     problems: Sequence[ProblemMeasurements],
     criterion: Criterion,
-    found: Sequence[Checkpoint],
+    checkpoints: Sequence[Checkpoint],
     *,
     taus: Sequence[str],
     tiers: Mapping[str, str],
     rng: Callable[[], np.random.Generator],
     progress: Callable[[int], None] | None = None,
-    each: Each = one_by_one,
+    runner: Runner = one_by_one,
 ) -> list[CurvePoint]:
     """One point a checkpoint, tau and tier, on all problems first; a problem without a tier is in `all` alone.
 
-    `rng` gives the random numbers from their start: each tier draws the same way, whatever is asked beside it.
-    `each` asks the problems, and `progress` is told after each. ReplayError when the measurements are of several
+    `rng` makes a fresh generator: each tier draws the same way, whatever other tiers there are. `runner` puts the
+    question to the problems; `progress` is called with 1 after each. ReplayError when the measurements are of several
     campaigns.
     """
     one_campaign(problems)
-    question = Counted(tuple(replace(criterion, tau=tau) for tau in taus), tuple(one.model for one in found))
-    counts = counts_of(problems, question, each, progress)
+    question = CountQuestion(
+        tuple(replace(criterion, tau=tau) for tau in taus), tuple(checkpoint.model for checkpoint in checkpoints)
+    )
+    counts = counts_of(problems, question, runner, progress)
     measured = {m.problem for m in problems}
     parts = {ALL: measured} | {
-        tier: set(own) for tier, own in members({p: tier for p, tier in tiers.items() if p in measured}).items()
+        tier: set(tier_problems)
+        for tier, tier_problems in members({p: tier for p, tier in tiers.items() if p in measured}).items()
     }
     points: list[CurvePoint] = []
-    for tier, own in parts.items():
-        inside = np.array([m.problem in own for m in problems], dtype=np.bool_)
+    for tier, tier_problems in parts.items():
+        inside = np.array([m.problem in tier_problems for m in problems], dtype=np.bool_)
         plain = [
             _point(counts[row, i][inside], checkpoint, tau, tier)
             for row, tau in enumerate(taus)
-            for i, checkpoint in enumerate(found)
+            for i, checkpoint in enumerate(checkpoints)
         ]
-        points += _relative(plain, counts[:, :, inside].reshape(-1, int(inside.sum()), 3), found, rng())
+        points += _relative(plain, counts[:, :, inside].reshape(-1, int(inside.sum()), 3), checkpoints, rng())
     return points
 
 
@@ -122,10 +127,10 @@ def _shares(counts: Ints) -> tuple[Floats, Floats]:
 
 
 def _point(counts: Ints, checkpoint: Checkpoint, tau: str, tier: str) -> CurvePoint:
-    own = counts[counts[:, 2] > 0]
-    share = over_problems(*_shares(own))
+    present = counts[counts[:, 2] > 0]
+    share = over_problems(*_shares(present))
     value, upper, interval = share.percent
-    _, undecided, programs = (int(total) for total in own.sum(axis=0))
+    _, undecided, programs = (int(total) for total in present.sum(axis=0))
     return CurvePoint(
         run=checkpoint.run,
         step=checkpoint.step,
@@ -145,16 +150,16 @@ def _point(counts: Ints, checkpoint: Checkpoint, tau: str, tier: str) -> CurvePo
 
 
 def _relative(
-    points: Sequence[CurvePoint], counts: Ints, found: Sequence[Checkpoint], rng: np.random.Generator
+    points: Sequence[CurvePoint], counts: Ints, checkpoints: Sequence[Checkpoint], rng: np.random.Generator
 ) -> list[CurvePoint]:
     """The same points [taus x checkpoints] of one tier, each with its gain on the first checkpoint of its run.
 
     `counts` [taus x checkpoints, problems, 3] are theirs.
     """
     first: dict[str, int] = {}
-    for i, checkpoint in enumerate(found):
+    for i, checkpoint in enumerate(checkpoints):
         first.setdefault(checkpoint.run, i)
-    base = [i - i % len(found) + first[point.run] for i, point in enumerate(points)]
+    base = [i - i % len(checkpoints) + first[point.run] for i, point in enumerate(points)]
     low, high = _shares(counts)
     both = ~np.isnan(low) & ~np.isnan(low[base])
     intervals = gain_intervals_of(low, low[base], both, rng)

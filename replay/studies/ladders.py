@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.devices.questions import Weighing
+from lapledger.replay.devices.questions import VerdictQuestion
 from lapledger.replay.judging.gates import Status, Verdicts, judge
 from lapledger.replay.judging.rewards import reward
 from lapledger.replay.measurements import Bools, Floats, Ints, ProblemMeasurements
@@ -33,7 +33,7 @@ class Ladder:
 
     m: ProblemMeasurements
     rows: Ints  # [n]
-    unplaced: int  # programs whose correctness or quality is undecided, or that nobody ranks
+    unplaced: int  # programs whose correctness or quality is undecided, or that no reference ranks
     numbers: Floats  # [21, 16] in [0, 1)
 
 
@@ -41,7 +41,7 @@ def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, model: str
     """The model's programs of a problem in order: incorrect ones, then correct ones from slowest to fastest.
 
     Correct is strict-correct, and speed is q_lead over all optimization tests, whatever criterion is simulated; equal
-    programs go by their ids. A program whose correctness is undecided, or whose speed is not known, has no place.
+    programs go by their ids. A program whose correctness is undecided, or whose speed is unknown, is left out.
     """
     m = _among(m, model)
     return _ladder(m, judge(m, ORDER), generator, model)
@@ -59,7 +59,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Climb:
+class LadderResult:
     """What one problem gave under each of some criteria; nothing where fewer than two programs are in order."""
 
     programs: int  # in order
@@ -68,37 +68,39 @@ class Climb:
 
 
 @dataclass(frozen=True)
-class Climbed(Weighing[Climb]):
+class LadderQuestion(VerdictQuestion[LadderResult]):
     """The question what some criteria pay for draws from a model's programs; all draw with the same random numbers."""
 
-    asked: tuple[Criterion, ...]
+    criteria: tuple[Criterion, ...]
     model: str = HUMAN
 
     def under(self) -> tuple[Criterion, ...]:
-        """What puts programs in order, then every criterion that is asked for."""
-        return (ORDER, *self.asked)
+        """The criterion that orders programs, then every simulated criterion."""
+        return (ORDER, *self.criteria)
 
-    def taken(self, m: ProblemMeasurements) -> ProblemMeasurements:
+    def part_of(self, m: ProblemMeasurements) -> ProblemMeasurements:
         """The model's programs and the references."""
         return _among(m, self.model)
 
-    def told(self, m: ProblemMeasurements, verdicts: Sequence[Verdicts], random: np.random.Generator) -> Climb:
+    def from_verdicts(
+        self, m: ProblemMeasurements, verdicts: Sequence[Verdicts], random: np.random.Generator
+    ) -> LadderResult:
         """What was drawn, from verdicts of all criteria."""
-        return self._climb(_ladder(m, verdicts[0], random, self.model), verdicts[1:])
+        return self._result(_ladder(m, verdicts[0], random, self.model), verdicts[1:])
 
-    def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> Climb:
+    def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> LadderResult:
         """The same, where nothing is judged that is not drawn from."""
-        one = ladder(m, random, model=self.model)
-        return self._climb(one, (judge(one.m, criterion) for criterion in self.asked))
+        rungs = ladder(m, random, model=self.model)
+        return self._result(rungs, (judge(rungs.m, criterion) for criterion in self.criteria))
 
-    def _climb(self, one: Ladder, verdicts: Iterable[Verdicts]) -> Climb:
-        if len(one.rows) < 2:
-            return Climb(len(one.rows), one.unplaced, ())
+    def _result(self, rungs: Ladder, verdicts: Iterable[Verdicts]) -> LadderResult:
+        if len(rungs.rows) < 2:
+            return LadderResult(len(rungs.rows), rungs.unplaced, ())
         drawn = (
-            None if found.left_out else _draw(one, streams(found, criterion)[:, one.rows])
-            for found, criterion in zip(verdicts, self.asked, strict=True)
+            None if judged.left_out else _draw(rungs, streams(judged, criterion)[:, rungs.rows])
+            for judged, criterion in zip(verdicts, self.criteria, strict=True)
         )
-        return Climb(len(one.rows), one.unplaced, tuple(drawn))
+        return LadderResult(len(rungs.rows), rungs.unplaced, tuple(drawn))
 
 
 def reachable(programs: int) -> Bools:
@@ -121,22 +123,22 @@ def streams(verdicts: Verdicts, criterion: Criterion) -> Floats:
 
 def _ladder(m: ProblemMeasurements, verdicts: Verdicts, generator: np.random.Generator, model: str) -> Ladder:
     """The ladder of a problem with the model's programs and the references alone."""
-    places = [(_place(verdicts, row), m.programs[row], row) for row, by in enumerate(m.models) if by == model]
-    rows = [row for _, _, row in sorted((place, name, row) for place, name, row in places if place is not None)]
-    return Ladder(m, np.array(rows, dtype=np.int64), len(places) - len(rows), generator.random((POINTS, DRAWS)))
+    ranked = [(_quality(verdicts, row), m.programs[row], row) for row, by in enumerate(m.models) if by == model]
+    rows = [row for _, _, row in sorted((quality, name, row) for quality, name, row in ranked if quality is not None)]
+    return Ladder(m, np.array(rows, dtype=np.int64), len(ranked) - len(rows), generator.random((POINTS, DRAWS)))
 
 
 def _among(m: ProblemMeasurements, model: str) -> ProblemMeasurements:
-    """The problem with the model's programs and the references alone: nobody else ranks them."""
+    """The problem with the model's programs and the references alone: no other program ranks them."""
     rows = np.flatnonzero(m.reference | np.array([by == model for by in m.models], dtype=np.bool_))
     arrays = ("candidate", "reference", "duplicate", "outcome", "wall_ns", "cpu_ns", "startup_ns", "limit_ns")
-    whole = {name: getattr(m, name) for name in (*arrays, "memory_bytes", "interface")}
-    kept: dict[str, Any] = {name: None if array is None else array[rows] for name, array in whole.items()}
+    arrays_of = {name: getattr(m, name) for name in (*arrays, "memory_bytes", "interface")}
+    kept: dict[str, Any] = {name: None if array is None else array[rows] for name, array in arrays_of.items()}
     kept |= {name: tuple(getattr(m, name)[row] for row in rows) for name in ("programs", "models", "labels")}
     return replace(m, **kept)
 
 
-def _place(verdicts: Verdicts, row: int) -> Fraction | None:
+def _quality(verdicts: Verdicts, row: int) -> Fraction | None:
     """Where a program stands, weakest first: -1 when incorrect, else 1 - q_lead in [0, 1]; None when undecided.
 
     A correct program that no reference ranks, or on no optimization test, has no q_lead.
@@ -149,15 +151,15 @@ def _place(verdicts: Verdicts, row: int) -> Fraction | None:
     return 1 - Fraction(int(verdicts.q_hi[row]), int(verdicts.q_den[row]))
 
 
-def _draw(one: Ladder, rewards: Floats) -> Drawn:
+def _draw(rungs: Ladder, rewards: Floats) -> Drawn:
     """Draws from a ladder's rewards [S, n] at every u, with replacement among the programs whose reward is known."""
     known = ~np.isnan(rewards).any(axis=0)
-    may = reachable(len(one.rows)) & known
+    may = reachable(len(rungs.rows)) & known
     count = may.sum(axis=1)
     order = np.argsort(~may, axis=1, kind="stable")  # at each u, the programs that may be drawn come first
-    nth = (one.numbers * count[:, None]).astype(np.int64)
+    nth = (rungs.numbers * count[:, None]).astype(np.int64)
     chosen = rewards[:, np.take_along_axis(order, nth, axis=1)]  # [S, 21, 16]
     full = count > 0
     equal = (chosen.max(axis=2) == chosen.min(axis=2)) & full
     means = np.where(full, np.where(full[:, None], chosen, 0).mean(axis=(0, 2)), math.nan)
-    return Drawn(means, int(equal.sum()), int(full.sum()) * len(rewards), len(one.rows), int((~known).sum()))
+    return Drawn(means, int(equal.sum()), int(full.sum()) * len(rewards), len(rungs.rows), int((~known).sum()))

@@ -13,12 +13,12 @@ import numpy as np
 
 from lapledger.replay.correlation import spearman
 from lapledger.replay.criteria import FAMILIES, Criterion, family
-from lapledger.replay.devices.questions import Each, one_by_one
+from lapledger.replay.devices.questions import Runner, one_by_one
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import Interval, Share, difference_over_runs, mean_interval, over_problems, over_runs
 from lapledger.replay.judging.gates import one_campaign
 from lapledger.replay.measurements import Floats, Ints, ProblemMeasurements
-from lapledger.replay.studies.pass_counts import Counted, counts_of
+from lapledger.replay.studies.pass_counts import CountQuestion, counts_of
 
 NAN = math.nan
 
@@ -61,11 +61,11 @@ class Matrix:
 
     def over_runs(self, row: int, run: int) -> Interval | None:
         """The 95% interval of a cell over repetitions of the training, in [0, 1]; None with one."""
-        found = self.repeats(row, run)
-        return None if np.isnan(found).any() else over_runs(found)
+        repeated = self.repeats(row, run)
+        return None if np.isnan(repeated).any() else over_runs(repeated)
 
     def _of_runs(self, by_model: Floats) -> Floats:
-        parts = [_mean(np.moveaxis(by_model[:, list(own)], 1, -1)) for own in self.members]
+        parts = [_mean(np.moveaxis(by_model[:, list(members)], 1, -1)) for members in self.members]
         return np.stack(parts, axis=1)
 
     @property
@@ -103,22 +103,23 @@ def matrix(
     runs: Mapping[str, Sequence[str]],
     progress: Callable[[int], None] | None = None,
     *,
-    each: Each = one_by_one,
+    runner: Runner = one_by_one,
 ) -> Matrix:
     """The matrix of training runs, each with its models, under some criteria; undecided counts as not passed.
 
-    `each` asks the problems, and `progress` is told after each of them. ReplayError without runs or criteria, or when
-    the measurements are of several campaigns.
+    `runner` puts the question to the problems, and `progress` is called with 1 after each. ReplayError without runs or
+    criteria, or when the measurements are of several campaigns.
     """
     if not runs or not criteria:
         raise ReplayError("matrix: name at least one training run and one criterion")
     one_campaign(problems)
-    models = list(dict.fromkeys(model for own in runs.values() for model in own))
-    counts = counts_of(problems, Counted(tuple(criteria.values()), tuple(models)), each, progress)
+    models = list(dict.fromkeys(model for models_of in runs.values() for model in models_of))
+    counts = counts_of(problems, CountQuestion(tuple(criteria.values()), tuple(models)), runner, progress)
     passed, open_, there = np.moveaxis(counts, 3, 0)
-    members = tuple(tuple(models.index(model) for model in own) for own in runs.values())
+    members = tuple(tuple(models.index(model) for model in models_of) for models_of in runs.values())
     undecided, programs = (
-        np.stack([part[:, list(own)].sum(axis=(1, 2)) for own in members], axis=1) for part in (open_, there)
+        np.stack([part[:, list(models_of)].sum(axis=(1, 2)) for models_of in members], axis=1)
+        for part in (open_, there)
     )
     return Matrix(
         runs=tuple(runs),
@@ -132,17 +133,17 @@ def matrix(
     )
 
 
-def family_figures(found: Matrix) -> list[FamilyFigures]:
+def family_figures(result: Matrix) -> list[FamilyFigures]:
     """Spread over runs and range over the parameter of each family, in the families' order.
 
     The two runs that differ most were chosen by looking, so the interval of their difference is, if anything, too
     narrow.
     """
-    values = found.values
+    values = result.values
     figures = []
-    for name in (known for known in FAMILIES if known in found.families):
-        rows = [row for row, of in enumerate(found.families) if of == name and not np.isnan(values[row]).all()]
-        apart = [_difference(found, row) for row in rows] or [(NAN, NAN, NAN)]
+    for name in (known for known in FAMILIES if known in result.families):
+        rows = [row for row, of in enumerate(result.families) if of == name and not np.isnan(values[row]).all()]
+        apart = [_difference(result, row) for row in rows] or [(NAN, NAN, NAN)]
         spread, problems, runs = (float(np.mean(part)) for part in zip(*apart, strict=True))
         figures.append(FamilyFigures(name, len(rows), spread, problems, runs, _range(values[rows])))
     return figures
@@ -150,21 +151,21 @@ def family_figures(found: Matrix) -> list[FamilyFigures]:
 
 def _range(values: Floats) -> float:
     """Largest minus smallest p over criteria [K, R], mean over the runs that have every one of them; nan without."""
-    whole = values[:, ~np.isnan(values).any(axis=0)]
-    return float((whole.max(axis=0) - whole.min(axis=0)).mean()) if whole.size else NAN
+    complete = values[:, ~np.isnan(values).any(axis=0)]
+    return float((complete.max(axis=0) - complete.min(axis=0)).mean()) if complete.size else NAN
 
 
-def _difference(found: Matrix, row: int) -> tuple[float, float, float]:
+def _difference(result: Matrix, row: int) -> tuple[float, float, float]:
     """(largest minus smallest p of a criterion over the runs, its half-width over problems, that over runs), points.
 
     Student's t over the differences of the problems that both runs have, nan with fewer than two; Welch's over the
     repetitions of both, nan unless each has two.
     """
-    values, shares = found.values[row], found.shares[row]
+    values, shares = result.values[row], result.shares[row]
     best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
     apart = shares[best] - shares[worst]
     over_problems = mean_interval(apart[~np.isnan(apart)])
-    over_runs = difference_over_runs(found.repeats(row, best), found.repeats(row, worst))
+    over_runs = difference_over_runs(result.repeats(row, best), result.repeats(row, worst))
     return float(values[best] - values[worst]), _half(over_problems), _half(over_runs)
 
 

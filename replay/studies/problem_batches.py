@@ -1,33 +1,28 @@
-"""Many problems weighed together: what a further criterion, calibration or tau does not change is kept beside them.
+"""Many problems evaluated together in machine code; what a further criterion, scale or tau does not change is kept.
 
-`weigh` gives, of the common criteria, the same whole numbers as `court`, in machine code; `rates` what estimates make
-of them at a tau. Pure: nothing is changed in place, and no rule is decided here.
+`ProblemBatch.evaluate` gives, for the common criteria, the same whole numbers as `judging.context`. Pure: nothing is
+changed in place, and no rule is decided here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.jit import machine as place
+from lapledger.replay.jit import machine as codes
 from lapledger.replay.judging.context import combine, fast, joined
-from lapledger.replay.judging.gates import Looking, Verdicts, one_campaign
+from lapledger.replay.judging.gates import DetailSource, Verdicts, one_campaign
 from lapledger.replay.judging.quality import PAIRWISE
 from lapledger.replay.measurements import ABSENT, LONGEST_NS, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
-from lapledger.replay.studies.program_groups import Crowd, Rate, rate_of
+from lapledger.replay.studies.program_groups import ProgramsByModel
 from lapledger.replay.studies.scaling import Scale, refuse_memory, scale
 
 MOST_SCORE = 2**30
 """Denominators of scores stay below this, so that a product of two fits 64 bits."""
-CHUNK = 32
-"""Problems that are held at a time where they come one after another."""
-
-
 KNOWN_KEYS = frozenset(
     [
         "tau",
@@ -116,23 +111,23 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weighed:
-    """Everything decided of the programs of many problems [P in all] but the threshold on q."""
+class BatchEvaluation:
+    """Everything decided about the programs of many problems [P in all] except the threshold on q."""
 
     c: Bytes
     in_time: Bytes
-    sound: Bytes
+    no_crash: Bytes
     q_lo: Ints
     q_hi: Ints
     q_den: Ints
     pool_size: Ints
-    beyond: Ints
-    idle: Bools
+    censored_below_limit: Ints
+    none_finished: Bools
 
     def gate(self, criterion: Criterion) -> Bytes:
-        """The optimization gate g at the criterion's tau, with all else that the criterion asks of it."""
+        """The optimization gate g at the criterion's tau, in time and without crash where the criterion says so."""
         g = fast(self.q_lo, self.q_hi, self.q_den, pool_size=self.pool_size, criterion=criterion)
-        return joined(g, criterion, in_time=self.in_time, sound=self.sound)
+        return joined(g, criterion, in_time=self.in_time, no_crash=self.no_crash)
 
     def status(self, criterion: Criterion) -> Bytes:
         """The verdicts at the criterion's tau."""
@@ -140,64 +135,50 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Many:
+class ProblemBatch:
     """Many problems of one campaign, prepared for criteria that read them in one way."""
 
     problems: tuple[Prepared, ...]
-    crowd: Crowd
+    programs: ProgramsByModel
     read: tuple[str, str, str]  # clock, estimator and start-up rule
 
     @classmethod
-    def of(cls, problems: Sequence[ProblemMeasurements], criterion: Criterion) -> "Many":
+    def of(cls, problems: Sequence[ProblemMeasurements], criterion: Criterion) -> "ProblemBatch":
         """The problems as the criterion reads them; ReplayError when they are of several campaigns."""
         one_campaign(problems)
-        prepared = tuple(side_by_side(lambda m: Prepared.of(m, criterion), problems))
-        return cls(prepared, Crowd.of(problems), _reading(criterion))
+        prepared = tuple(thread_map(lambda m: Prepared.of(m, criterion), problems))
+        return cls(prepared, ProgramsByModel.of(problems), _reading(criterion))
 
-    def weigh(self, criterion: Criterion, by: Scale | None = None) -> Weighed:
+    def evaluate(self, criterion: Criterion, by: Scale | None = None) -> BatchEvaluation:
         """All programs under a common criterion that reads as these were read, references scaled.
 
         ReplayError for any other criterion, and when memory is to be scaled.
         """
         if not is_common(criterion) or _reading(criterion) != self.read:
             raise ReplayError("these problems were prepared for common criteria on one clock; judge this one by itself")
-        from lapledger.replay.jit.evaluation import weigh  # a second to load
+        from lapledger.replay.jit.evaluation import evaluate  # a second to load
 
-        one, asked = by or Scale(), _asked(criterion)
-        if not one.nothing:
+        scale_by, parameters = by or Scale(), _parameters(criterion)
+        if not scale_by.nothing:
             refuse_memory(criterion)
 
-        def found(p: Prepared) -> Ints:
-            filled = np.zeros((place.FOUND, len(p.m.programs)), dtype=np.int64)
-            scaled = p.references(one, criterion)
-            weigh(p.m.outcome, p.values, p.counted(criterion), p.group, p.rows, scaled, asked, filled)
+        def evaluated(p: Prepared) -> Ints:
+            filled = np.zeros((codes.RESULTS, len(p.m.programs)), dtype=np.int64)
+            scaled = p.references(scale_by, criterion)
+            evaluate(p.m.outcome, p.values, p.counted(criterion), p.group, p.rows, scaled, parameters, filled)
             return filled
 
-        return _weighed(np.concatenate(list(side_by_side(found, self.problems)), axis=1), self, criterion)
-
-
-def rates_of(problems: Iterable[ProblemMeasurements], criterion: Criterion) -> list[Rate]:
-    """pass@1 of each model over problems that come one after another, of which only a few are held at a time.
-
-    The same as of all problems together. ReplayError where the criterion is not common, or without any problem.
-    """
-    found: dict[str, list[Ints]] = {}
-    coming = iter(problems)
-    while chunk := list(islice(coming, CHUNK)):
-        many = Many.of(chunk, criterion)
-        for model, tally in many.crowd.tallies(many.weigh(criterion).status(criterion)).items():
-            found.setdefault(model, []).append(tally)
-    return [rate_of(model, np.concatenate(found[model])) for model in sorted(found)]
+        return _evaluation(np.concatenate(list(thread_map(evaluated, self.problems)), axis=1), self, criterion)
 
 
 def judge_many(problems: Sequence[ProblemMeasurements], criterion: Criterion) -> list[Verdicts]:
-    """The verdicts that `judge` gives of each problem, in machine code: for so many that its loading pays.
+    """The verdicts that `judge` gives of each problem, in machine code: for so many that loading it pays.
 
     ReplayError where the criterion is not common.
     """
-    many = Many.of(problems, criterion)
-    weighed = many.weigh(criterion)
-    g, verdicts, end = weighed.gate(criterion), [], 0
+    batch = ProblemBatch.of(problems, criterion)
+    evaluated = batch.evaluate(criterion)
+    g, verdicts, end = evaluated.gate(criterion), [], 0
     for m in problems:
         rows = slice(end, end := end + len(m.programs))
         verdicts.append(
@@ -207,19 +188,19 @@ def judge_many(problems: Sequence[ProblemMeasurements], criterion: Criterion) ->
                 criterion=criterion.hash,
                 programs=m.programs,
                 candidate=m.candidate,
-                c=weighed.c[rows],
+                c=evaluated.c[rows],
                 g=g[rows],
-                status=combine(weighed.c[rows], g[rows]),
-                q_lo=weighed.q_lo[rows],
-                q_hi=weighed.q_hi[rows],
-                q_den=weighed.q_den[rows],
-                pool_size=weighed.pool_size[rows],
+                status=combine(evaluated.c[rows], g[rows]),
+                q_lo=evaluated.q_lo[rows],
+                q_hi=evaluated.q_hi[rows],
+                q_den=evaluated.q_den[rows],
+                pool_size=evaluated.pool_size[rows],
                 kept=m.tests.optimization.astype(np.int8),
                 left_out=False,
-                beyond=weighed.beyond[rows],
+                censored_below_limit=evaluated.censored_below_limit[rows],
                 lacking=np.zeros(len(m.programs), dtype=np.int64),
-                idle=weighed.idle[rows],
-                looking=Looking(m, criterion, None),
+                none_finished=evaluated.none_finished[rows],
+                details_from=DetailSource(m, criterion, None),
             )
         )
     return verdicts
@@ -229,44 +210,44 @@ def _reading(criterion: Criterion) -> tuple[str, str, str]:
     return criterion.clock, criterion.estimator, criterion.startup
 
 
-def _asked(criterion: Criterion) -> Ints:
-    """What a criterion asks in the whole numbers that compiled code reads."""
-    numbers = np.zeros(place.ASKED, dtype=np.int64)
+def _parameters(criterion: Criterion) -> Ints:
+    """A criterion as the array of whole numbers that compiled code reads."""
+    numbers = np.zeros(codes.PARAMETERS, dtype=np.int64)
     limits = [2 * NS_PER_MS * ms for ms in (criterion.limit_ms, criterion.timeout_ms) if ms is not None]
-    numbers[place.LIMIT_NS] = place.NO_LIMIT if criterion.limit_ns is None else criterion.limit_ns
-    numbers[place.ALLOWED] = min(limits, default=place.NO_LIMIT)
-    numbers[place.MOST] = min(limits, default=2 * LONGEST_NS) // 2
-    numbers[place.HAS_LIMITS] = criterion.limits
-    numbers[place.TOLERATED] = criterion.timeouts == "tolerated"
-    numbers[place.RANKS_WRONG] = criterion.ranks_wrong
-    numbers[place.MISSING_FAILS] = criterion.missing == "fail"
-    numbers[place.LESS_WEIGHT], numbers[place.UPTO_WEIGHT] = PAIRWISE.get(criterion.percentile, (1, 1))
-    numbers[place.RANKED] = criterion.needs_pool
-    numbers[place.LEADERBOARD] = criterion.reading == "leaderboard"
+    numbers[codes.LIMIT_NS] = codes.NO_LIMIT if criterion.limit_ns is None else criterion.limit_ns
+    numbers[codes.ALLOWED] = min(limits, default=codes.NO_LIMIT)
+    numbers[codes.MOST] = min(limits, default=2 * LONGEST_NS) // 2
+    numbers[codes.HAS_LIMITS] = criterion.limits
+    numbers[codes.TOLERATED] = criterion.timeouts == "tolerated"
+    numbers[codes.RANKS_WRONG] = criterion.ranks_wrong
+    numbers[codes.MISSING_FAILS] = criterion.missing == "fail"
+    numbers[codes.LESS_WEIGHT], numbers[codes.UPTO_WEIGHT] = PAIRWISE.get(criterion.percentile, (1, 1))
+    numbers[codes.RANKED] = criterion.needs_pool
+    numbers[codes.LEADERBOARD] = criterion.reading == "leaderboard"
     return numbers
 
 
-def _weighed(found: Ints, many: Many, criterion: Criterion) -> Weighed:
+def _evaluation(results: Ints, batch: ProblemBatch, criterion: Criterion) -> BatchEvaluation:
     """What was found, with the gates that no number is needed for."""
-    c = found[place.CORRECT].astype(np.int8)
+    c = results[codes.CORRECT].astype(np.int8)
     if criterion.interface != "ignored":
-        c = combine(c, np.concatenate([_interface(p.m) for p in many.problems]))
-    q_lo, q_hi, q_den = found[place.Q_LO], found[place.Q_HI], found[place.Q_DEN]
+        c = combine(c, np.concatenate([_interface(p.m) for p in batch.problems]))
+    q_lo, q_hi, q_den = results[codes.Q_LO], results[codes.Q_HI], results[codes.Q_DEN]
     if criterion.reading == "zero":
         q_den = np.ones_like(q_den)
     elif criterion.reading == "over-limit":
-        q_lo, q_hi = found[place.OVER], found[place.NOT_WITHIN]
-        q_den = np.concatenate([np.full(len(p.m.programs), int(p.m.tests.optimization.sum())) for p in many.problems])
-    return Weighed(
+        q_lo, q_hi = results[codes.OVER], results[codes.NOT_WITHIN]
+        q_den = np.concatenate([np.full(len(p.m.programs), int(p.m.tests.optimization.sum())) for p in batch.problems])
+    return BatchEvaluation(
         c=c,
-        in_time=found[place.IN_TIME].astype(np.int8),
-        sound=found[place.SOUND].astype(np.int8),
+        in_time=results[codes.IN_TIME].astype(np.int8),
+        no_crash=results[codes.NO_CRASH].astype(np.int8),
         q_lo=q_lo,
         q_hi=q_hi,
         q_den=q_den,
-        pool_size=found[place.SIZE],
-        beyond=found[place.BEYOND],
-        idle=found[place.IDLE].astype(np.bool_),
+        pool_size=results[codes.SIZE],
+        censored_below_limit=results[codes.CENSORED_BELOW_LIMIT],
+        none_finished=results[codes.NONE_FINISHED].astype(np.bool_),
     )
 
 
@@ -281,7 +262,7 @@ THREADS = 2
 """Problems that are worked on at a time. The results do not depend on it."""
 
 
-def side_by_side(call: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+def thread_map(call: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """The results of a pure function, in the order of the items."""
     with ThreadPoolExecutor(THREADS, "lap-weigh") as pool:
         yield from pool.map(call, items)

@@ -1,7 +1,7 @@
-"""Whose programs are judged, over many problems side by side, and pass@1 of each model from bare statuses.
+"""Programs of many problems grouped by model, and pass@1 of each model from bare statuses.
 
-Counted all at once, because a sweep asks for thousands of replays and a loop over problems and models would take longer
-than the judging; what becomes of the counts is what `estimates` makes of verdicts. No verdict is made here.
+Counted all at once, because a sweep makes thousands of replays and a loop over problems and models would take longer
+than the judging; `estimates` turns counts into estimates. No verdict is made here.
 """
 
 from collections.abc import Sequence
@@ -29,33 +29,41 @@ class Rate:
     shares: Floats | None = field(default=None, compare=False, repr=False)  # of every problem, nan where it has none
 
     @classmethod
-    def of(cls, one: Estimate, counts: Counts, problems: Sequence[str]) -> "Rate":
+    def of(cls, summary: Estimate, counts: Counts, problems: Sequence[str]) -> "Rate":
         """The same of verdicts, and of what was counted of them."""
-        found = (one.passed, one.undecided, one.programs, one.problems, one.upper_bound, one.interval, one.method)
+        figures = (
+            summary.passed,
+            summary.undecided,
+            summary.programs,
+            summary.problems,
+            summary.upper_bound,
+            summary.interval,
+            summary.method,
+        )
         known = dict(zip(counts.problems, (counts.passed / counts.samples).tolist(), strict=True))
         shares = np.array([known.get(problem, np.nan) for problem in problems], dtype=np.float64)
-        return cls(one.model, one.value, *found, shares)
+        return cls(summary.model, summary.value, *figures, shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
-    """Whose the programs of many problems are, side by side [P in all]."""
+class ProgramsByModel:
+    """The model of each program of many problems, one after another [P in all]."""
 
     models: tuple[str, ...]
     cell: Ints  # [P] problem * models + model; the last number of all for a program that is no candidate
     size: Ints  # [problems, models] candidates
 
     @classmethod
-    def of(cls, problems: Sequence[ProblemMeasurements]) -> "Crowd":
+    def of(cls, problems: Sequence[ProblemMeasurements]) -> "ProgramsByModel":
         """The models of all candidates."""
-        found: set[str] = set()
+        names: set[str] = set()
         for m in problems:
-            found.update(model for model, mine in zip(m.models, m.candidate.tolist(), strict=True) if mine)
-        models = {model: place for place, model in enumerate(sorted(found))}
+            names.update(model for model, mine in zip(m.models, m.candidate.tolist(), strict=True) if mine)
+        models = {model: number for number, model in enumerate(sorted(names))}
         cells, nobody = [], len(problems) * len(models)
         for number, m in enumerate(problems):
-            place = np.array([models.get(model, 0) for model in m.models], dtype=np.int64)
-            cells.append(np.where(m.candidate, number * len(models) + place, nobody))
+            column = np.array([models.get(model, 0) for model in m.models], dtype=np.int64)
+            cells.append(np.where(m.candidate, number * len(models) + column, nobody))
         cell = np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64)
         size = np.bincount(cell, minlength=nobody + 1)[:nobody].reshape(len(problems), -1)
         return cls(tuple(models), cell, size)
@@ -67,13 +75,13 @@ class Crowd:
     def tallies(self, status: Bytes) -> dict[str, Ints]:
         """Of each model the candidates that passed, are undecided, and are there at all, by problem [problems, 3]."""
         counts = np.stack([self.count(status == 1), self.count(status == -1), self.size], axis=2)
-        return {model: counts[self.size[:, place] > 0, place] for place, model in enumerate(self.models)}
+        return {model: counts[self.size[:, number] > 0, number] for number, model in enumerate(self.models)}
 
     def rates(self, status: Bytes) -> list[Rate]:
         """pass@1 of each model from statuses [P], models in alphabetical order."""
         shares = self.count(status == 1) / np.where(self.size > 0, self.size, np.nan)
-        found = [rate_of(model, tally) for model, tally in self.tallies(status).items()]
-        return [replace(rate, shares=column) for rate, column in zip(found, shares.T, strict=True)]
+        rates = [rate_of(model, tally) for model, tally in self.tallies(status).items()]
+        return [replace(rate, shares=column) for rate, column in zip(rates, shares.T, strict=True)]
 
 
 def rate_of(model: str, tally: Ints) -> Rate:

@@ -30,7 +30,7 @@ class Line:
     method: tuple[str, ...]  # that gave it: `t` or `wilson`
     at_most: tuple[float, ...]  # percent, undecided counted as passed: a bound, no interval
     gain: tuple[float, ...]  # percent of the baseline's p_tau; nan where that is 0
-    gain_interval: tuple[Interval | None, ...]  # 95%, problems drawn anew for both; None where no shares are known
+    gain_interval: tuple[Interval | None, ...]  # 95%, problems resampled for both; None where no shares are known
     gain_bounds: tuple[Interval | None, ...]  # what undecided programs of both leave open; infinite over 0
     undecided: tuple[int, ...]
 
@@ -44,39 +44,39 @@ def lines(points: tuple[Sequence[Point], Sequence[Point]], baseline: str, rng: n
     """Every model's lines from the two sweeps (along beta, along alpha), the baseline's own with gain 0.
 
     Relative gain is 100 (p / p_baseline - 1) at the same place; all intervals of gains are by the same draws of
-    problems, from points with shares. ReplayError when nobody is called like the baseline.
+    problems, from points with shares. ReplayError when no model is called like the baseline.
     """
-    found = []
+    drawn = []
     for along, grid in zip((BETA, ALPHA), points, strict=True):
         models = sorted({point.model for point in grid})
         if baseline not in models:
             raise ReplayError(f"baseline {baseline!r} made none of the programs; choose one of {', '.join(models)}")
         taus = sorted({point.tau for point in grid}, reverse=True)
-        found += [_line(grid, along, model=model, tau=tau, baseline=baseline) for tau in taus for model in models]
-    return _with_intervals(found, points, baseline, rng)
+        drawn += [_line(grid, along, model=model, tau=tau, baseline=baseline) for tau in taus for model in models]
+    return _with_intervals(drawn, points, baseline, rng)
 
 
 def _with_intervals(
-    found: Sequence[Line], points: tuple[Sequence[Point], Sequence[Point]], baseline: str, rng: np.random.Generator
+    drawn: Sequence[Line], points: tuple[Sequence[Point], Sequence[Point]], baseline: str, rng: np.random.Generator
 ) -> list[Line]:
-    """The lines with the intervals of their gains, where both sides' shares of every problem are known."""
+    """The lines with the intervals of their gains, where the shares of model and baseline are known."""
     shares = {
-        (along, point.model, point.tau, _place(point, along)): point.shares
+        (along, point.model, point.tau, _position(point, along)): point.shares
         for along, grid in zip((BETA, ALPHA), points, strict=True)
         for point in grid
     }
-    keys = [(one.along, one.model, one.tau, at) for one in found for at in one.at]
+    keys = [(line.along, line.model, line.tau, at) for line in drawn for at in line.at]
     pairs = [(shares[key], shares.get((key[0], baseline, *key[2:]))) for key in keys]
-    if not all(one is not None and other is not None for one, other in pairs):
-        return list(found)
-    mine, theirs = (np.array(side, dtype=np.float64) for side in zip(*pairs, strict=True))
+    if not all(line is not None and base is not None for line, base in pairs):
+        return list(drawn)
+    mine, theirs = (np.array(rows, dtype=np.float64) for rows in zip(*pairs, strict=True))
     both = ~np.isnan(mine) & ~np.isnan(theirs)
-    whole = iter(gain_intervals_of(mine, theirs, both, rng))
-    return [replace(one, gain_interval=tuple(_percent(next(whole)) for _ in one.at)) for one in found]
+    intervals = iter(gain_intervals_of(mine, theirs, both, rng))
+    return [replace(line, gain_interval=tuple(_percent(next(intervals)) for _ in line.at)) for line in drawn]
 
 
-def _percent(found: Interval | None) -> Interval | None:
-    return None if found is None else (100 * found[0], 100 * found[1])
+def _percent(interval: Interval | None) -> Interval | None:
+    return None if interval is None else (100 * interval[0], 100 * interval[1])
 
 
 def gain(value: float, base: float) -> float:
@@ -87,14 +87,14 @@ def gain(value: float, base: float) -> float:
 
 def _line(grid: Sequence[Point], along: str, *, model: str, tau: int, baseline: str) -> Line:
     mine = [point for point in grid if point.model == model and point.tau == tau]
-    mine.sort(key=lambda point: _place(point, along))
-    base = {_place(point, along): point for point in grid if point.model == baseline and point.tau == tau}
-    pairs = [(point, base.get(_place(point, along))) for point in mine]
+    mine.sort(key=lambda point: _position(point, along))
+    base = {_position(point, along): point for point in grid if point.model == baseline and point.tau == tau}
+    pairs = [(point, base.get(_position(point, along))) for point in mine]
     return Line(
         model=model,
         tau=tau,
         along=along,
-        at=tuple(_place(point, along) for point in mine),
+        at=tuple(_position(point, along) for point in mine),
         p_tau=tuple(point.p_tau for point in mine),
         interval=tuple(point.interval for point in mine),
         method=tuple(point.method for point in mine),
@@ -115,5 +115,5 @@ def _bounds(point: Point, over: Point | None) -> Interval | None:
     return _percent(gain_bounds((point.p_tau, point.at_most), (over.p_tau, over.at_most)))
 
 
-def _place(point: Point, along: str) -> float:
+def _position(point: Point, along: str) -> float:
     return float(point.beta_ns) if along == BETA else point.alpha

@@ -44,8 +44,8 @@ def scaled(m: ProblemMeasurements, criterion: Criterion, by: Scale) -> ProblemMe
 
     References are judged as they were measured and rank others, and limit them, by their scaled copies, which are no
     candidates. Scaled is the duration that the criterion reads, and the bound of a killed run with it; a bound of 0
-    tells nothing and stays. ReplayError when the criterion ranks memory. Source: the published robustness check, in
-    which only references are scaled.
+    holds no information and stays. ReplayError when the criterion ranks memory. Source: the published robustness check,
+    in which only references are scaled.
     """
     if by.nothing:
         return m
@@ -73,6 +73,6 @@ def scaled(m: ProblemMeasurements, criterion: Criterion, by: Scale) -> ProblemMe
 
 
 def refuse_memory(criterion: Criterion) -> None:
-    """Nothing; ReplayError when the criterion ranks memory, which no slower sandbox changes."""
+    """Raise ReplayError if the criterion ranks memory, which no slower sandbox changes."""
     if criterion.clock == "memory":
         raise ReplayError("references are scaled in time, and the clock is 'memory'; leave alpha and beta out")

@@ -1,7 +1,7 @@
 """The offline simulator: what a criterion would pay for human programs of known quality, before any training.
 
 Human programs, from the weakest to the strongest, stand in for a model's samples, and stored durations for execution.
-What one problem pays is asked in `ladders`; here it is added up. No verdict is made and nothing is drawn.
+`ladders` says what one problem pays; here it is added up. No verdict is made and nothing is drawn.
 """
 
 import math
@@ -13,11 +13,11 @@ from scipy.special import stdtr
 
 from lapledger.replay.correlation import spearman
 from lapledger.replay.criteria import Criterion, family
-from lapledger.replay.devices.questions import Each, one_by_one
+from lapledger.replay.devices.questions import Runner, one_by_one
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import t_interval
 from lapledger.replay.measurements import Floats, ProblemMeasurements
-from lapledger.replay.studies.ladders import POINTS, Climb, Climbed
+from lapledger.replay.studies.ladders import POINTS, LadderQuestion, LadderResult
 from lapledger.replay.studies.models import HUMAN
 
 NAN = math.nan
@@ -28,7 +28,7 @@ SPARSE, SATURATED, FLAT = 0.1, 0.9, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a curve f(u) tells; nan throughout where the curve has a hole."""
+    """Figures of a curve f(u); nan throughout where the curve has a hole."""
 
     auc: float  # by trapezoid, in [0, 1]: too sparse near 0, saturated near 1
     slope: float  # a, by least squares
@@ -69,10 +69,10 @@ class Simulation:
     problems: int  # that gave at least one group
     left_out: int  # problems of which the criterion's filter keeps no test
     too_few: int  # problems with fewer than two programs in order
-    unplaced: int  # programs without a place in the order: what they are worth is undecided
+    unplaced: int  # programs that cannot be ordered, as their correctness or quality is undecided
     programs: int  # in order, over the problems that are in the environment
     undecided: int  # of these, with a reward that is not known: never drawn
-    undrawn: int  # places (problem, u) around which every program is undecided
+    undrawn: int  # pairs (problem, u) around which every program is undecided
 
 
 def simulate(
@@ -80,26 +80,27 @@ def simulate(
     criteria: Mapping[str, Criterion],
     *,
     model: str = HUMAN,
-    each: Each = one_by_one,
+    runner: Runner = one_by_one,
     progress: Callable[[int], None] | None = None,
 ) -> list[Simulation]:
-    """One simulation a criterion, in their order; `each` asks the problems, and `progress` is told after each.
+    """One simulation a criterion, in their order.
 
+    `runner` puts the question to the problems; `progress` is called with 1 after each.
     All criteria draw with the same random numbers, and a program that is drawn is ranked without itself and its exact
     duplicates. ReplayError when no problem has two programs in order.
     """
     climbs = []
-    for one in each(problems, Climbed(tuple(criteria.values()), model)):
-        climbs.append(one)
+    for result in runner(problems, LadderQuestion(tuple(criteria.values()), model)):
+        climbs.append(result)
         if progress:
             progress(1)
-    if not any(one.programs > 1 for one in climbs):
+    if not any(result.programs > 1 for result in climbs):
         raise ReplayError(f"simulate: no problem has two {model} programs in order; import more, or run them first")
-    return [_simulation(climbs, place, name, criterion) for place, (name, criterion) in enumerate(criteria.items())]
+    return [_simulation(climbs, number, name, criterion) for number, (name, criterion) in enumerate(criteria.items())]
 
 
 def figures(f: Floats) -> Figures:
-    """What a curve f [N] over evenly spaced u in [0, 1] tells, N at least 4; all nan where it has a hole."""
+    """The figures of a curve f [N] over evenly spaced u in [0, 1], N at least 4; all nan where it has a hole."""
     if np.isnan(f).any():
         return Figures(NAN, NAN, NAN, NAN, NAN, NAN)
     u = np.linspace(0, 1, len(f))
@@ -116,15 +117,15 @@ def figures(f: Floats) -> Figures:
     )
 
 
-def _simulation(climbs: Sequence[Climb], place: int, name: str, criterion: Criterion) -> Simulation:
-    found = [one.drawn[place] for one in climbs if one.drawn]
-    drawn = [one for one in found if one is not None]
-    means = np.array([one.means for one in drawn]).reshape(len(drawn), POINTS)
+def _simulation(climbs: Sequence[LadderResult], number: int, name: str, criterion: Criterion) -> Simulation:
+    stayed = [part.drawn[number] for part in climbs if part.drawn]
+    drawn = [part for part in stayed if part is not None]
+    means = np.array([part.means for part in drawn]).reshape(len(drawn), POINTS)
     seen = ~np.isnan(means)
     count = seen.sum(axis=0)
     total = np.where(seen, means, 0).sum(axis=0)
     f = np.where(count > 0, (total / np.maximum(count, 1) + 1) / 2, NAN)
-    groups = sum(one.groups for one in drawn)
+    groups = sum(part.groups for part in drawn)
     return Simulation(
         name=name,
         family=family(criterion),
@@ -132,14 +133,14 @@ def _simulation(climbs: Sequence[Climb], place: int, name: str, criterion: Crite
         f=f,
         figures=figures(f),
         auc_interval=t_interval(np.trapezoid((means[seen.all(axis=1)] + 1) / 2, dx=1 / (POINTS - 1), axis=1)),
-        zero_advantage=sum(one.equal for one in drawn) / groups if groups else NAN,
+        zero_advantage=sum(part.equal for part in drawn) / groups if groups else NAN,
         groups=groups,
         problems=int(seen.any(axis=1).sum()),
-        left_out=len(found) - len(drawn),
-        too_few=len(climbs) - len(found),
-        unplaced=sum(one.unplaced for one in climbs),
-        programs=sum(one.programs for one in drawn),
-        undecided=sum(one.undecided for one in drawn),
+        left_out=len(stayed) - len(drawn),
+        too_few=len(climbs) - len(stayed),
+        unplaced=sum(part.unplaced for part in climbs),
+        programs=sum(part.programs for part in drawn),
+        undecided=sum(part.undecided for part in drawn),
         undrawn=int((~seen).sum()),
     )
 
@@ -163,18 +164,20 @@ def agreement(simulations: Sequence[Simulation], online: Mapping[str, float]) ->
     ReplayError with fewer than three. Published over 18 runs at 7B: deviation -0.832, monotonicity 0.787, steepness
     0.723, noise -0.002.
     """
-    known = [one for one in simulations if one.name in online and not math.isnan(one.figures.auc)]
+    known = [
+        simulation for simulation in simulations if simulation.name in online and not math.isnan(simulation.figures.auc)
+    ]
     if len(known) < 3:
-        names = ", ".join(one.name for one in simulations)
+        names = ", ".join(simulation.name for simulation in simulations)
         raise ReplayError(f"online results: {len(known)} of the simulated criteria have one; name 3 or more of {names}")
-    results = np.array([online[one.name] for one in known], dtype=np.float64)
-    found = []
+    results = np.array([online[simulation.name] for simulation in known], dtype=np.float64)
+    agreements = []
     for figure in FIGURES:
-        values = np.array([getattr(one.figures, figure) for one in known])
+        values = np.array([getattr(simulation.figures, figure) for simulation in known])
         seen = ~np.isnan(values)
         rho = spearman(values[seen], results[seen]) if seen.sum() > 1 else NAN
-        found.append(Agreement(figure, int(seen.sum()), rho, correlation_p(rho, int(seen.sum()))))
-    return found
+        agreements.append(Agreement(figure, int(seen.sum()), rho, correlation_p(rho, int(seen.sum()))))
+    return agreements
 
 
 def correlation_p(correlation: float, n: int) -> float:

@@ -281,8 +281,8 @@ def test_a_rewarder_says_once_that_a_limit_was_never_run(both: Ledger, stream: S
     (line,) = desk.told("be wary")
     assert (line["level"], line["warning"]) == (
         "warning",
-        "the limit asked for is above what was executed (2000 ms): 1 run of 1 undecided candidate was killed before it,"
-        " and only running them again with the longer limit can decide them",
+        "the criterion's limit exceeds the executed limit (2000 ms): 1 run of 1 undecided candidate was killed below"
+        " it, and only running them again with the longer limit can decide them",
     )
 
 

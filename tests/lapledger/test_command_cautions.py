@@ -15,7 +15,7 @@ from tests.support.many_ledgers import make_many
 from tests.support.screen_ledgers import append, problem_facts
 
 CAPPED = (
-    "the limit asked for is above what was executed (10000 ms): {} killed before it, and only running them again with"
+    "the criterion's limit exceeds the executed limit (10000 ms): {} killed below it, and only running them again with"
     " the longer limit can decide them"
 )
 THREE = CAPPED.format("3 runs of 3 undecided candidates were")

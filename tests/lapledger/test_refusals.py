@@ -93,7 +93,10 @@ def test_flips_between_several_taus_need_no_second_criterion(folder: Path) -> No
 
 def test_a_criterion_without_speed_says_that_tau_does_nothing(folder: Path) -> None:
     """The points of 50 and 10 are those of 100, and one line says why; where tau counts there is none."""
-    said = "the criterion asks for no speed (reading zero), so tau changes nothing: every tau gives the same verdicts"
+    said = (
+        "the criterion has no speed requirement (quality metric zero), so tau changes nothing: every tau gives the same"
+        " verdicts"
+    )
     words = ("sweep", "--criterion", "rlvr", "--tau", "100,50,10")
     found = well(*words, "--json", cwd=folder).json
     assert found["warnings"] == [said]

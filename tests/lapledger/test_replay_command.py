@@ -124,10 +124,10 @@ def test_a_limit_beyond_what_was_run_is_shown(tmp_path: Path) -> None:
     """Killed at 10 s and judged at 20 s: undecided, one run of one candidate, and the executed cap is named."""
     make_campaign(tmp_path / "lap", (*REFERENCES, KILLED))
     done = well("replay", "--timeout", "20s", "--ledger", tmp_path / "lap")
-    assert "above what was executed (10000 ms): 1 run of 1 undecided candidate" in done.err
+    assert "exceeds the executed limit (10000 ms): 1 run of 1 undecided candidate" in done.err
     found = replay(tmp_path / "lap", "--timeout", "20s")
     assert found["beyond"] == {"runs": 1, "programs": 1}
-    assert [row["reason"] for row in found["undecided"]] == ["censored: killed below the limit that is asked for"]
+    assert [row["reason"] for row in found["undecided"]] == ["censored: killed below the judged limit"]
     assert replay(tmp_path / "lap", "--timeout", "9s")["beyond"] == {"runs": 0, "programs": 0}
 
 
@@ -167,7 +167,7 @@ def test_memory_is_told_in_bytes(tmp_path: Path) -> None:
     assert "deciding_test_ns" not in found
     relative = ("--criterion", "relative-p50", "--set", "limit_factor=4")
     done = well("replay", *relative, *memory)
-    assert "1 run of 1 undecided candidate was killed before it" in done.err
+    assert "1 run of 1 undecided candidate was killed below it" in done.err
     assert " ms" not in done.out + done.err
     assert replay(tmp_path / "lap", *relative, "--clock", "memory")["unit"] == "bytes"
 

@@ -76,8 +76,8 @@ def test_a_timeout_past_the_cap_is_said_where_verdicts_hang_on_it(folder: Path, 
     late.write_text("timeout_ms = 20000\n")
     done = well(*words, "--criterion", late, cwd=folder)
     assert done.err == (
-        "warning: timeout 20000 ms: the limit asked for is above what was executed (10000 ms): 3 runs of 3 undecided"
-        " candidates were killed before it, and only running them again with the longer limit can decide them\n"
+        "warning: timeout 20000 ms: the criterion's limit exceeds the executed limit (10000 ms): 3 runs of 3 undecided"
+        " candidates were killed below it, and only running them again with the longer limit can decide them\n"
     )
     found = well(*words, "--criterion", late, "--json", cwd=folder).json
     assert found["capped"] == [{"timeout_ns": 20_000 * MS, "runs": 3, "programs": 3}]

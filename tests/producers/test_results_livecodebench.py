@@ -262,8 +262,8 @@ def test_a_limit_where_no_kill_tells_its_own_is_answered(tmp_path: Path) -> None
     (row,) = found["estimates"]
     assert (row["value"], row["upper_bound"], row["undecided"]) == (0.25, 0.75, 2)
     warning = (
-        "the limit asked for is above what was executed (a limit that is not known): 2 runs of 2 undecided candidates"
-        " were killed before it, and only running them again with the longer limit can decide them"
+        "the criterion's limit exceeds the executed limit (a limit that is not known): 2 runs of 2 undecided candidates"
+        " were killed below it, and only running them again with the longer limit can decide them"
     )
     assert found["warnings"] == [warning]
     compared = well("compare", "m", "m", *asked).json

@@ -18,7 +18,7 @@ def make_tests(count, *, correctness=0, original=0):
     return Tests(ids, index < original, index < correctness, index >= correctness, *sizes)
 
 
-def measured(wall, *, reference, outcome=None, limit=10_000 * MS, **other):
+def measured(wall, *, reference, outcome=None, limit=10_000 * MS, **overrides):
     """A problem from durations in ns [P, T] or [P, T, R] and the rows of its references; all else has a default."""
     wall = np.asarray(wall, dtype=np.int64)
     wall = wall[:, :, None] if wall.ndim == 2 else wall
@@ -40,7 +40,7 @@ def measured(wall, *, reference, outcome=None, limit=10_000 * MS, **other):
         "startup_ns": np.zeros((programs, count), dtype=np.int64),
         "limit_ns": np.where(outcome == Outcome.MISSING, -1, limit).astype(np.int64),
     }
-    return ProblemMeasurements(**(given | other))
+    return ProblemMeasurements(**(given | overrides))
 
 
 @st.composite
@@ -71,7 +71,7 @@ def slow_quality(durations, m, pool, row, reading):
 
     Written from the definitions: a failed run has percentile 100; a failed reference is slower than any finished run.
     """
-    others = [j for j in pool if m.duplicate[j] != m.duplicate[row]]
+    peers = [j for j in pool if m.duplicate[j] != m.duplicate[row]]
     optimization = np.flatnonzero(m.tests.optimization)
 
     def rank_on(i, among, t):
@@ -86,10 +86,12 @@ def slow_quality(durations, m, pool, row, reading):
             return Fraction(1, 2)
         return sum(rank_on(i, among, t) for t in optimization) / len(optimization)
 
-    if not others or not len(optimization):
+    if not peers or not len(optimization):
         return None
-    mine = score(row, others)
+    mine = score(row, peers)
     if reading == "score":
         return mine
-    own = [score(j, [i for i in others if m.duplicate[i] != m.duplicate[j]]) for j in others]
-    return (sum(1 for s in own if s < mine) + Fraction(sum(1 for s in own if s == mine), 2)) / len(own)
+    own_scores = [score(j, [i for i in peers if m.duplicate[i] != m.duplicate[j]]) for j in peers]
+    return (sum(1 for s in own_scores if s < mine) + Fraction(sum(1 for s in own_scores if s == mine), 2)) / len(
+        own_scores
+    )

@@ -28,7 +28,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Found:
+class Judgement:
     """What the slow judge says of one program; q None where it is undefined."""
 
     c: int | None
@@ -48,19 +48,19 @@ class World:
         self.tests = range(len(m.tests.ids))
         self.every = [t for t in self.tests if m.tests.optimization[t]]
         good = [p for p in self.references() if self.correct(p, self.every, {}) == 1]
-        self.base = [p for p in good if self.whole(p, self.every)] if base is None else base
+        self.base = [p for p in good if self.full(p, self.every)] if base is None else base
         self.kept = [t for t in self.every if self.stays(t)]
         self.pool = pool
         if pool is None:
-            self.pool = [p for p in self.references() if self.right(p) == 1 and self.whole(p, self.kept)]
+            self.pool = [p for p in self.references() if self.right(p) == 1 and self.full(p, self.kept)]
 
     def references(self):
         return [p for p in range(len(self.m.programs)) if self.m.reference[p]]
 
-    def whole(self, p, tests):
+    def full(self, p, tests):
         return self.criterion.missing != "skip" or all(self.runs[p][t].kind != "missing" for t in tests)
 
-    def others(self, pool, p):
+    def without(self, pool, p):
         return [j for j in pool if self.m.duplicate[j] != self.m.duplicate[p]]
 
     def duration(self, p, t):
@@ -99,24 +99,24 @@ class World:
 
     def limit(self, p, t):
         """The limit of program p on optimization test t, None without one."""
-        cr, pool, found = self.criterion, self.others(self.base, p), []
+        cr, pool, judge = self.criterion, self.without(self.base, p), []
         if cr.limit_ms is not None:
-            found.append(cr.limit_ms * MS)
+            judge.append(cr.limit_ms * MS)
         if (cr.limit_quantile or cr.limit_ranked) and len(pool) < cr.min_references:
             raise UnknownError
         if cr.limit_quantile is not None:
             durations = sorted(self.duration(j, t) for j in pool)
-            place = math.ceil(Fraction(cr.limit_quantile) * len(pool) / 100) - 1
-            found.append(durations[place] * Fraction(cr.limit_factor) if durations[place] < INF else INF)
+            index = math.ceil(Fraction(cr.limit_quantile) * len(pool) / 100) - 1
+            judge.append(durations[index] * Fraction(cr.limit_factor) if durations[index] < INF else INF)
         if cr.limit_ranked is not None:
-            scores = {j: self.score(j, self.others(pool, j), self.kept) for j in pool}
+            scores = {j: self.score(j, self.without(pool, j), self.kept) for j in pool}
             if None in scores.values():
                 raise UnknownError
             room = math.ceil(Fraction(cr.limit_ranked) * len(pool) / 100)
             best = [j for j in pool if sum(scores[i] < scores[j] for i in pool) < room]
             slowest = max(self.duration(j, t) for j in best)
-            found.append(slowest * Fraction(cr.limit_factor) if slowest < INF else INF)
-        return min(found) if found else None
+            judge.append(slowest * Fraction(cr.limit_factor) if slowest < INF else INF)
+        return min(judge) if judge else None
 
     def late(self, p, t, limit):
         run = self.runs[p][t]
@@ -125,11 +125,11 @@ class World:
         return self.duration(p, t) == INF or run.ns > limit
 
     def crashes(self, p, t):
-        """Whether the run ends in a crash, which a kill at the limit that is asked for spares it."""
-        run, asked = self.runs[p][t], self.effective(p, t)
+        """Whether the run ends in a crash, which a kill at the criterion's limit spares it."""
+        run, limits = self.runs[p][t], self.effective(p, t)
         if run.killed is None:
             return run.kind == "failed" or (run.kind == "missing" and self.criterion.missing == "fail")
-        return run.kind == "failed" and asked is not None and run.ns <= asked
+        return run.kind == "failed" and limits is not None and run.ns <= limits
 
     # correctness
 
@@ -147,12 +147,12 @@ class World:
         cr, run, kinds = self.criterion, self.runs[p][t], self.m.tests
         everywhere = None if cr.timeout_ms is None else cr.timeout_ms * MS
         tolerated = cr.timeouts == "tolerated"
-        asked = [one for one in (everywhere, limit) if one is not None]
+        limits = [limit_ns for limit_ns in (everywhere, limit) if limit_ns is not None]
         if run.killed is None and run.kind != "ok":
             return False
         base = kinds.original[t] or kinds.correctness[t]
         if kinds.optimization[t] and not base:  # may be too slow, where that is tolerated
-            cut = run.ns > min(asked) if asked else run.killed is not None
+            cut = run.ns > min(limits) if limits else run.killed is not None
             return tolerated if cut else run.kind == "ok"
         cut = run.ns > everywhere if everywhere is not None else run.killed is not None
         return not cut and run.kind == "ok" and (tolerated or limit is None or run.ns <= limit)
@@ -193,29 +193,31 @@ class World:
         if cr.reading == "raw-duration":
             total = sum(self.duration(p, t) for t in tests)
             return min(Fraction(1) if total == INF else Fraction(total) / (len(tests) * 10_000 * MS), Fraction(1))
-        pool = self.others(self.pool, p)
+        pool = self.without(self.pool, p)
         if len(pool) < cr.min_references:
             return None
         mine = self.score(p, pool, tests)
         if cr.reading == "score":
             return mine
-        own = [self.score(j, self.others(pool, j), tests) for j in pool]
-        if mine is None or None in own:
+        own_scores = [self.score(j, self.without(pool, j), tests) for j in pool]
+        if mine is None or None in own_scores:
             return None
-        less, upto = sum(s < mine for s in own), sum(s <= mine for s in own)
+        less, upto = sum(s < mine for s in own_scores), sum(s <= mine for s in own_scores)
         kinds = {"mean": less + upto, "strict": 2 * less, "weak": 2 * upto, "rank": less + upto + (less < upto)}
-        return Fraction(kinds[cr.percentile], 2 * len(own))
+        return Fraction(kinds[cr.percentile], 2 * len(own_scores))
 
     def effective(self, p, t):
         cr = self.criterion
-        asked = [one for one in (self.limit(p, t), cr.timeout_ms and cr.timeout_ms * MS) if one is not None]
-        return min(asked) if asked else None
+        limits = [
+            limit_ns for limit_ns in (self.limit(p, t), cr.timeout_ms and cr.timeout_ms * MS) if limit_ns is not None
+        ]
+        return min(limits) if limits else None
 
-    def found(self, p):
+    def judge(self, p):
         """The whole verdict on one program."""
         cr, tests = self.criterion, self.kept
         if cr.filters and not tests:
-            return Found(None, None, None)
+            return Judgement(None, None, None)
         if cr.missing == "skip":
             tests = [t for t in tests if self.runs[p][t].kind != "missing"]
         q = self.quality(p, tests)
@@ -225,7 +227,7 @@ class World:
         if cr.in_time == "required":
             timely = int(not any(self.late(p, t, self.effective(p, t)) for t in tests)) if tests else None
             g = 0 if 0 in (g, timely) else None if None in (g, timely) else 1
-        return Found(self.right(p), g, q)
+        return Judgement(self.right(p), g, q)
 
 
 def middle(values):
@@ -265,17 +267,17 @@ def weighted(x):
 
 
 def ratios(x):
-    whole = []
+    full = []
     for d, m in zip(x.d, x.m, strict=True):
-        whole.append(INF if d == INF else 0 if m == INF else min(Fraction(int(10**6 * d // m), 10**6), 10**6))
-    return whole
+        full.append(INF if d == INF else 0 if m == INF else min(Fraction(int(10**6 * d // m), 10**6), 10**6))
+    return full
 
 
 def win_rate(x):
     if x.alone:
         return Fraction(1, 2)
-    lost = sum(d == INF or other < d for d, theirs in zip(x.d, x.theirs, strict=True) for other in theirs)
-    won = sum(d != INF and other > d for d, theirs in zip(x.d, x.theirs, strict=True) for other in theirs)
+    lost = sum(d == INF or reference < d for d, theirs in zip(x.d, x.theirs, strict=True) for reference in theirs)
+    won = sum(d != INF and reference > d for d, theirs in zip(x.d, x.theirs, strict=True) for reference in theirs)
     return Fraction(lost, lost + won) if lost + won else Fraction(1, 2)
 
 

@@ -6,7 +6,7 @@ from lapledger.replay.measurements import Outcome
 from tests.replay.builders import MS, make_tests, measured
 
 
-def crowd(problem="p0", *, humans=11, wrong=0, models=None, tests=2, limit_ms=10_000):
+def candidates_of(problem="p0", *, humans=11, wrong=0, models=None, tests=2, limit_ms=10_000):
     """A problem whose humans take 10, 20, 30, ... ms on every test, the last `wrong` of them with a wrong answer.
 
     All right humans are references. `models` maps a model's name to its programs' durations in ms, None a wrong answer.

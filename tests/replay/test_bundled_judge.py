@@ -22,7 +22,7 @@ from lapledger.replay.measurements import Outcome, ProblemMeasurements, duration
 from tests.replay.builders import measured
 from tests.replay.test_definitions import FINISHED, criteria, worlds
 
-WORDS = {
+ALLOWED = {
     Outcome.OK: "accepted",
     Outcome.WRONG_ANSWER: "wrong_answer",
     Outcome.RUN_TIME_ERROR: "run_time_error",
@@ -44,7 +44,7 @@ def as_bundled(m: ProblemMeasurements) -> Problem:
         if m.outcome[p, t] == Outcome.MISSING:
             return None
         clocks = {"wall": present(m.wall_ns[p, t]), "cpu": present(m.cpu_ns[p, t]), "memory": []}
-        return Run(WORDS[Outcome(m.outcome[p, t])], clocks, int(m.startup_ns[p, t]), int(m.limit_ns[p, t]))
+        return Run(ALLOWED[Outcome(m.outcome[p, t])], clocks, int(m.startup_ns[p, t]), int(m.limit_ns[p, t]))
 
     kinds = ("original", "correctness", "optimization")
     sizes = ("input_chars", "output_chars")
@@ -94,12 +94,12 @@ def check(m, criterion, bundled=None):
     except ReplayError:
         return
     verdicts = Judge(bundled or as_bundled(m), asdict(criterion)).judged().verdicts
-    for row, found in enumerate(verdicts):
+    for row, verdict in enumerate(verdicts):
         den = int(kernel.q_den[row])
         q = (Fraction(int(kernel.q_lo[row]), den), Fraction(int(kernel.q_hi[row]), den)) if den else None
-        assert (found.status, found.references) == (kernel.status[row], kernel.pool_size[row]), kernel.reason[row]
-        assert found.q == q
-        assert (found.c, found.g) == (kernel.c[row], kernel.g[row]), kernel.reason[row]
+        assert (verdict.status, verdict.references) == (kernel.status[row], kernel.pool_size[row]), kernel.reason[row]
+        assert verdict.q == q
+        assert (verdict.c, verdict.g) == (kernel.c[row], kernel.g[row]), kernel.reason[row]
 
 
 @given(fresh=worlds(ALL, programs=4, tests=3), stored=worlds(ALL, programs=5, tests=4), data=st.data())
@@ -108,7 +108,7 @@ def test_both_map_stored_references_alike(fresh, stored, data):
     """Lines and powers, on any clock; killed runs, tests and programs that only one campaign has."""
     stored = replace(stored, programs=("p0", *(f"s{n}" for n in range(1, len(stored.programs)))))
     coefficients = data.draw(st.sampled_from([(1.7, -200_000.0, 1.0), (0.5, 0.0, 1.0), (3.0, 0.0, 0.9)]))
-    criterion = data.draw(ANY.filter(lambda asked: asked.clock != "memory"))
+    criterion = data.draw(ANY.filter(lambda kind: kind.clock != "memory"))
     of = (criterion.clock, criterion.estimator, criterion.startup)
     fit = Fit(*coefficients[:2], 9, 3, *of, power=coefficients[2])
     bundled = mapping.with_stored(as_bundled(fresh), as_bundled(stored), asdict(fit))

@@ -32,8 +32,8 @@ def campaigns(a, b_ns, *, problems=4, noise=0.0, rerun=5):
         again = np.maximum((a * wall + b_ns) * (1 + noise * rng.standard_normal((8, 4))), 1).astype(np.int64)
         name = f"problem {i}"
         stored.append(measured(wall, reference=range(8), problem=name, campaign="old"))
-        one = measured(again[:rerun], reference=range(rerun), problem=name, campaign="new")
-        fresh.append(one)
+        m = measured(again[:rerun], reference=range(rerun), problem=name, campaign="new")
+        fresh.append(m)
     return stored, fresh
 
 
@@ -75,20 +75,20 @@ def test_an_exact_drift_is_found():
 
 
 @pytest.mark.parametrize(
-    ("pair", "words"),
+    ("pair", "reason"),
     [
         (campaigns(1.1, 53 * MS, problems=1), "20 pairs on 1 problems"),
         (campaigns(1.1, 53 * MS, rerun=0), "0 pairs on 0 problems"),
         (campaigns(0, 53 * MS, noise=1e-9), "slope"),
         (campaigns(-0.5, 400 * MS), "slope -0.5 is not positive"),
-        (campaigns(1, 0), "does not beat"),
-        (two_regimes(), "does not beat"),
+        (campaigns(1, 0), "held-out median relative error"),
+        (two_regimes(), "held-out median relative error"),
     ],
 )
-def test_a_map_that_does_not_help_is_refused(pair, words):
+def test_a_map_that_does_not_help_is_refused(pair, reason):
     """Too little data, no increasing map, or no gain over no map: the reason is given and the map cannot be used."""
     fit = fit_affine(*pair, Criterion())
-    assert words in fit.refused
+    assert reason in fit.refused
     with pytest.raises(ReplayError, match="refused"):
         apply(fit, np.array([1]))
     with pytest.raises(ReplayError, match="refused"):
@@ -112,16 +112,16 @@ def test_runs_that_did_not_finish_on_both_sides_do_not_fit():
 def test_programs_and_tests_match_by_id():
     """Another order of programs and tests changes nothing."""
     stored, fresh = campaigns(1.1, 53 * MS, noise=0.02)
-    turned = [
+    verdict_changes = [
         dataclasses.replace(m, programs=m.programs[::-1], outcome=m.outcome[::-1], wall_ns=m.wall_ns[::-1])
         for m in stored
     ]
-    turned = [dataclasses.replace(m, duplicate=m.duplicate[::-1]) for m in turned]
+    verdict_changes = [dataclasses.replace(m, duplicate=m.duplicate[::-1]) for m in verdict_changes]
     flipped = [
         dataclasses.replace(m, wall_ns=m.wall_ns[:, ::-1], tests=dataclasses.replace(m.tests, ids=m.tests.ids[::-1]))
-        for m in turned
+        for m in verdict_changes
     ]
-    expected, found = (fit_affine(side, fresh, Criterion()) for side in (stored, flipped))
+    expected, found = (fit_affine(stored_part, fresh, Criterion()) for stored_part in (stored, flipped))
     for part in ("merits", "unmapped"):
         values = [dataclasses.astuple(getattr(fit, part)) for fit in (expected, found)]
         assert values[1] == pytest.approx(values[0], rel=1e-9)
@@ -150,8 +150,8 @@ def test_what_was_killed_stays_killed_at_the_mapped_limit():
     ids = ("t0", "t1", "t2", "new")
     stored[0] = dataclasses.replace(stored[0], outcome=outcome, limit_ns=np.full((8, 4), 500 * MS))
     fit = fit_affine(stored, fresh, Criterion())
-    one = dataclasses.replace(fresh[0], tests=dataclasses.replace(fresh[0].tests, ids=ids))
-    pooled = with_stored(one, stored[0], fit)
+    m = dataclasses.replace(fresh[0], tests=dataclasses.replace(fresh[0].tests, ids=ids))
+    pooled = with_stored(m, stored[0], fit)
     assert pooled.outcome[7].tolist() == [Outcome.TIME_LIMIT, Outcome.OK, Outcome.OK, Outcome.MISSING]
     assert pooled.limit_ns[7, 0] == pytest.approx(1010 * MS, abs=2)
     assert (pooled.wall_ns[7, 3, 0], pooled.limit_ns[7, 3]) == (-1, -1)
@@ -200,7 +200,9 @@ def test_the_map_holds_for_its_own_clock_and_start_up():
 
 def test_a_map_of_memory_fills_memory_alone():
     """A fit on peak memory: mapped bytes, no wall or CPU time; stored references bring no word of their interface."""
-    stored, fresh = ([dataclasses.replace(m, memory_bytes=m.wall_ns) for m in side] for side in campaigns(1.5, 0))
+    stored, fresh = (
+        [dataclasses.replace(m, memory_bytes=m.wall_ns) for m in stored_part] for stored_part in campaigns(1.5, 0)
+    )
     fresh = [dataclasses.replace(m, interface=np.ones(5, dtype=np.int8)) for m in fresh]
     fit = fit_affine(stored, fresh, Criterion(clock="memory"))
     pooled = with_stored(fresh[0], stored[0], fit)
@@ -231,10 +233,10 @@ def benchmarks(machine):
     """One problem a pyperf benchmark, with its mean value in ns as the only reference's duration."""
     (path,) = PYPERF.glob(f"bm-*-{machine}-*.json")
     problems = []
-    for one in json.loads(path.read_text())["benchmarks"]:
-        values = [value for run in one["runs"] for value in run.get("values", [])]
+    for m in json.loads(path.read_text())["benchmarks"]:
+        values = [value for run in m["runs"] for value in run.get("values", [])]
         wall = [[round(statistics.mean(values) * 1e9)]]
-        problems.append(measured(wall, reference=[0], problem=one["metadata"]["name"]))
+        problems.append(measured(wall, reference=[0], problem=m["metadata"]["name"]))
     return problems
 
 

@@ -38,8 +38,8 @@ def by_other_libraries(kind, x, y):
         b, a = WLS(y, add_constant(x), weights=1 / x).fit().params
         return a, b, 1
     if kind == "theil-sen":
-        found = theilslopes(y, x, method="separate")
-        return found.slope, found.intercept, 1
+        result = theilslopes(y, x, method="separate")
+        return result.slope, result.intercept, 1
     if kind == "multiplicative":
         return np.exp(np.polyfit(np.ones_like(x), np.log(y / x), 0)[0]), 0, 1
     power, log_a = np.polyfit(np.log(x), np.log(y), 1)
@@ -62,9 +62,9 @@ def test_each_kind_is_that_of_another_library(kind, points):
     if set(group.tolist()) != {0, 1, 2} or any(np.ptp(x[part]) < 10**7 for part in kept):
         return
     maps = KINDS[kind].fit(x, y, group)
-    found = [(maps.a, maps.b, maps.power), *zip(maps.out_a, maps.out_b, maps.out_power, strict=True)]
-    for part, one in zip(kept, found, strict=True):
-        assert one == pytest.approx(by_other_libraries(kind, x[part], y[part]), rel=1e-5, abs=10)
+    result = [(maps.a, maps.b, maps.power), *zip(maps.out_a, maps.out_b, maps.out_power, strict=True)]
+    for part, expected in zip(kept, result, strict=True):
+        assert expected == pytest.approx(by_other_libraries(kind, x[part], y[part]), rel=1e-5, abs=10)
     assert maps.out_of_fold(x, group)[0] == maps.without(int(group[0]), x[:1])[0]
 
 
@@ -78,9 +78,9 @@ def test_theil_sen_of_many_pairs_takes_evenly_spread_slopes(count):
     orders = np.arange(count), rng.permutation(count)
     first, again = (fit_theil_sen(x[order], y[order], group[order]) for order in orders)
     assert (first.a, first.b) == (again.a, again.b)
-    whole = theilslopes(y, x)
-    assert first.a == pytest.approx(whole.slope, rel=1e-3)
-    assert first.b == pytest.approx(whole.intercept, rel=5e-3)
+    total = theilslopes(y, x)
+    assert first.a == pytest.approx(total.slope, rel=1e-3)
+    assert first.b == pytest.approx(total.intercept, rel=5e-3)
     without = theilslopes(y[group != 2], x[group != 2])
     assert first.out_a[2] == pytest.approx(without.slope, rel=1e-3)
     assert 724 * 723 // 2 <= SLOPES < 725 * 724 // 2
@@ -124,7 +124,7 @@ def test_a_multiple_alone_misplaces_where_half_a_test_is_added():
     assert kept.kind in ("affine", "affine-weighted", "theil-sen")
     assert kept.merits.points < fits["multiplicative"].merits.points
     assert kept.merits.error < fits["multiplicative"].merits.error < fits["multiplicative"].unmapped.error
-    x, y = (np.concatenate([m.wall_ns[:5, :, 0].ravel() for m in side]).astype(float) for side in (scale, fresh))
+    x, y = (np.concatenate([m.wall_ns[:5, :, 0].ravel() for m in part]).astype(float) for part in (scale, fresh))
     assert kept.unmapped.error == pytest.approx(np.median(np.abs(x - y) / y), rel=1e-12)
     assert kept.unmapped.r2 == pytest.approx(1 - ((y - x) ** 2).sum() / ((y - y.mean()) ** 2).sum(), rel=1e-9)
 
@@ -134,28 +134,28 @@ GOOD, NONE = Merits(0.99, 0.02, 0.96, 2.0), Merits(0.90, 0.30, 0.54, 20.0)
 
 
 @pytest.mark.parametrize(
-    ("maps", "found", "words"),
+    ("maps", "result", "reason"),
     [
         (RISING, GOOD, ""),
         (dataclasses.replace(RISING, a=0.0), GOOD, "slope 0 is not positive"),
         (dataclasses.replace(RISING, power=-0.5), GOOD, "slope -0.5 is not positive"),
-        (RISING, dataclasses.replace(GOOD, error=0.30), "relative error 0.3 does not beat 0.3 of no map"),
-        (RISING, dataclasses.replace(GOOD, points=20.5), "misplaces references by 20.5 percentile points, 20 without"),
-        (RISING, dataclasses.replace(GOOD, spearman=0.5), "orders references worse: Spearman 0.5, 0.54 without"),
+        (RISING, dataclasses.replace(GOOD, error=0.30), "relative error 0.3 vs 0.3 uncalibrated"),
+        (RISING, dataclasses.replace(GOOD, points=20.5), "percentile error 20.5 vs 20 uncalibrated"),
+        (RISING, dataclasses.replace(GOOD, spearman=0.5), "Spearman correlation 0.5 vs 0.54 uncalibrated"),
         (RISING, dataclasses.replace(GOOD, points=20.0), ""),
         (RISING, dataclasses.replace(GOOD, points=20.0 * (1 + 4e-16)), ""),  # equal but for the last bit
-        (RISING, dataclasses.replace(GOOD, error=0.30 * (1 - 2e-16)), "does not beat 0.3 of no map"),
+        (RISING, dataclasses.replace(GOOD, error=0.30 * (1 - 2e-16)), "vs 0.3 uncalibrated"),
         (RISING, dataclasses.replace(GOOD, spearman=0.54 - 0.01), ""),
         (RISING, dataclasses.replace(GOOD, r2=0.625), f"R squared 0.625 is below {LEAST_R2}"),
         (RISING, Merits(0.99, 0.02), ""),
-        (RISING, Merits(0.99), "does not beat"),
+        (RISING, Merits(0.99), "held-out median relative error"),
     ],
 )
-def test_each_word_of_the_gate(maps, found, words):
+def test_each_word_of_the_gate(maps, result, reason):
     """A map passes only when nothing that is known speaks against it; an unknown error never passes."""
-    said = refusal(maps, found, NONE)
-    assert words in said
-    assert bool(words) == bool(said)
+    refused = refusal(maps, result, NONE)
+    assert reason in refused
+    assert bool(reason) == bool(refused)
 
 
 def test_the_best_is_usable_then_near_then_plain():
@@ -224,13 +224,13 @@ def session(name):
     return {slug: np.rint(np.array(rows[0]["runtimes"]) * 1e9).astype(np.int64) for slug, rows in graded.items()}
 
 
-def both_sessions(one, other):
+def both_sessions(expected, second_session):
     """The problems of both sessions with equally many references, matched by their place in the sorted list."""
-    a, b = session(one), session(other)
+    a, b = session(expected), session(second_session)
     shared = sorted(slug for slug in a if slug in b and len(a[slug]) == len(b[slug]) > 1)
     return tuple(
-        [measured(side[slug][:, None], reference=range(len(side[slug])), problem=slug) for slug in shared]
-        for side in (a, b)
+        [measured(part[slug][:, None], reference=range(len(part[slug])), problem=slug) for slug in shared]
+        for part in (a, b)
     )
 
 

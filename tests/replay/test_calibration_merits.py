@@ -32,9 +32,9 @@ def finished(m):
 
 def refit_without(both, left_out, kind):
     """The map of a kind, fitted on the pairs of every problem but one."""
-    others = [n for n in range(len(both[0])) if n != left_out]
+    peers = [n for n in range(len(both[0])) if n != left_out]
     rerun = len(both[1][0].programs)
-    x, y = (np.concatenate([finished(side[n])[:rerun].ravel() for n in others]) for side in both)
+    x, y = (np.concatenate([finished(campaign[n])[:rerun].ravel() for n in peers]) for campaign in both)
     pairs = ~np.isnan(x + y)
     return refit(kind, x[pairs], y[pairs])
 
@@ -44,14 +44,14 @@ def scores_by_hand(old, new, change):
 
     Durations [N, t] and [n, t] of one problem, its map, fractions.
     """
-    found = []
+    result = []
     for i in range(len(new)):
         seen = np.flatnonzero(~np.isnan(old[i] + new[i]))
         pool = [j for j in range(len(old)) if j != i]
         rerun = [j for j in pool if j < len(new)]
         rows = (old[i], old[pool]), (new[i], change(old[pool])), (new[i], change(old[rerun])), (new[i], new[rerun])
-        found.append([fraction(mine, theirs, seen) for mine, theirs in rows])
-    return found
+        result.append([fraction(mine, theirs, seen) for mine, theirs in rows])
+    return result
 
 
 def fraction(mine, theirs, tests):
@@ -82,26 +82,26 @@ def test_the_merits_are_those_of_an_independent_refit(kind, both):
     Scores are fractions, so that what ties does tie: few of the 35 references have a score of their own.
     """
     (fit,) = fit_kinds(*both, Criterion(), (kind if kind != "none" else "affine",))
-    found = fit.unmapped if kind == "none" else fit.merits
+    result = fit.unmapped if kind == "none" else fit.merits
     y, predicted, by_hand = [], [], []
-    for n, (old, new) in enumerate(zip(*(map(finished, side) for side in both), strict=True)):
+    for n, (old, new) in enumerate(zip(*(map(finished, campaign) for campaign in both), strict=True)):
         change, seen = refit_without(both, n, kind), ~np.isnan(old[: len(new)])
         predicted.append(change(old[: len(new)])[seen])
         y.append(new[seen])
         by_hand += scores_by_hand(old, new, change)
     y, predicted = np.concatenate(y), np.concatenate(predicted)
-    assert found.r2 == pytest.approx(1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum(), abs=1e-7)
-    assert found.error == pytest.approx(np.median(np.abs(predicted - y) / y), abs=1e-7)
+    assert result.r2 == pytest.approx(1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum(), abs=1e-7)
+    assert result.error == pytest.approx(np.median(np.abs(predicted - y) / y), abs=1e-7)
     before, after, moved, fresh = zip(*by_hand, strict=True)
     assert len(set(before)) < len(before)
-    assert found.spearman == pytest.approx(spearmanr(in_order(before), in_order(after)).statistic, abs=1e-12)
+    assert result.spearman == pytest.approx(spearmanr(in_order(before), in_order(after)).statistic, abs=1e-12)
     apart = [abs(a - b) for a, b in zip(moved, fresh, strict=True)]
-    assert found.points == pytest.approx(float(100 * sum(apart) / len(apart)), abs=1e-9)
+    assert result.points == pytest.approx(float(100 * sum(apart) / len(apart)), abs=1e-9)
 
 
 def in_order(fractions):
     """Their places among the different ones, whole numbers."""
-    return [sorted(set(fractions)).index(one) for one in fractions]
+    return [sorted(set(fractions)).index(exact_mean) for exact_mean in fractions]
 
 
 @given(
@@ -110,13 +110,13 @@ def in_order(fractions):
 def test_equal_scores_are_equal_floats(rows):
     """Means of k / 2n with any n: equal fractions give equal floats, and order is kept."""
     exact = [sum(Fraction(min(k, 2 * n), 2 * n) for k, n in row) / len(row) for row in rows]
-    found = []
+    result = []
     for row in rows:
         t, n = len(row), 6
         pool = np.full((n + 1, t), np.nan)
-        for place, (k, size) in enumerate(row):  # k // 2 smaller, one equal where k is odd, the rest larger
+        for index, (k, size) in enumerate(row):  # k // 2 smaller, one equal where k is odd, the rest larger
             less, equal = min(k, 2 * size) // 2, min(k, 2 * size) % 2
-            pool[1 : size + 1, place] = [1] * less + [2] * equal + [3] * (size - less - equal)
-        mine, others = np.full((1, t), 2.0), np.arange(n + 1)[None, :] > 0
-        found.append(float(scores(mine, np.ones((1, t), dtype=bool), pool, others)[0]))
-    assert found == [float(one) for one in exact]
+            pool[1 : size + 1, index] = [1] * less + [2] * equal + [3] * (size - less - equal)
+        mine, peers = np.full((1, t), 2.0), np.arange(n + 1)[None, :] > 0
+        result.append(float(scores(mine, np.ones((1, t), dtype=bool), pool, peers)[0]))
+    assert result == [float(exact_mean) for exact_mean in exact]

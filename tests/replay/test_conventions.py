@@ -21,14 +21,14 @@ from lapledger.replay.judging.ranks import percentile
 )
 def test_mercury_beyond_by_hand(runtime: float, scores: tuple[float, ...]) -> None:
     """References of 1, 2 and 3 seconds: B is (3 - t)/2 from 0, C that up to 1, and A counts one second of the lead."""
-    found = [conventions.mercury_beyond(runtime, [2.0, 1.0, 3.0], version) for version in ("A", "B", "C")]
-    assert found == list(scores)
+    result = [conventions.mercury_beyond(runtime, [2.0, 1.0, 3.0], version) for version in ("A", "B", "C")]
+    assert result == list(scores)
 
 
 def test_mercury_beyond_of_a_short_spread_may_exceed_one() -> None:
     """References 10 and 11 ms, sample 1 ms: a lead of 10 ms over a spread of 1 ms is 10 in A and B, 1 in C."""
-    found = [conventions.mercury_beyond(0.001, [0.010, 0.011], version) for version in ("A", "B", "C")]
-    assert found == [pytest.approx(10), pytest.approx(10), 1.0]
+    result = [conventions.mercury_beyond(0.001, [0.010, 0.011], version) for version in ("A", "B", "C")]
+    assert result == [pytest.approx(10), pytest.approx(10), 1.0]
     assert conventions.mercury_beyond(0.001, [0.010, 0.011], "A", passed=False) == 0.0
 
 
@@ -54,18 +54,18 @@ def test_every_stored_score_of_mercury_is_given_to_the_last_bit(real_data: Path,
     session = json.loads((real_data / "mercury" / name).read_text())
     samples = [sample for samples in session.values() for sample in samples]
     stored = [sample["beyond_p"] for sample in samples]
-    found: dict[str, list[float]] = {"A": [], "B": [], "C": []}
+    result: dict[str, list[float]] = {"A": [], "B": [], "C": []}
     for sample in samples:
         status = sample.get("status") or sample["result"]
-        for each, values in found.items():
+        for version_name, values in result.items():
             right = status["result"] == "passed"
             values.append(
-                conventions.mercury_beyond(status["runtime"], sample["runtimes"], each, passed=right)  # type: ignore[arg-type]
+                conventions.mercury_beyond(status["runtime"], sample["runtimes"], version_name, passed=right)  # type: ignore[arg-type]
             )
     assert len(stored) == count
-    assert found[version] == stored
+    assert result[version] == stored
     assert 100 * statistics.fmean(stored) == pytest.approx(mean, abs=0.005)
-    assert 100 * statistics.fmean(found["C"]) == pytest.approx(clamped, abs=0.005)
+    assert 100 * statistics.fmean(result["C"]) == pytest.approx(clamped, abs=0.005)
     verdicts = [(sample.get("status") or sample["result"])["result"] == "passed" for sample in samples]
     assert 100 * statistics.fmean(verdicts) == pytest.approx(passed, abs=0.005)
 
@@ -98,10 +98,10 @@ def test_evalperf_has_no_score_of_few_samples() -> None:
 
 def test_livecodebench_codes_are_those_of_its_table() -> None:
     """True passes; False or -2 wrong; -3 and the global -1 time; -4 run-time error; -5 the runner's own failure."""
-    told = {(True, None): "accepted", (False, None): "failed", (False, -2): "wrong_answer"}
-    told |= {(False, -3): "time_limit", (False, -1): "time_limit", (False, -4): "run_time_error"}
-    told |= {(False, -5): "sandbox_fault", (True, -4): "accepted"}
-    assert {key: conventions.livecodebench_outcome(*key) for key in told} == told
+    outcomes = {(True, None): "accepted", (False, None): "failed", (False, -2): "wrong_answer"}
+    outcomes |= {(False, -3): "time_limit", (False, -1): "time_limit", (False, -4): "run_time_error"}
+    outcomes |= {(False, -5): "sandbox_fault", (True, -4): "accepted"}
+    assert {key: conventions.livecodebench_outcome(*key) for key in outcomes} == outcomes
     with pytest.raises(ReplayError, match="error code -9 is not known"):
         conventions.livecodebench_outcome(False, -9)
 

@@ -15,16 +15,18 @@ VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=15)
 def test_spearman_is_that_of_scipy(x, random):
     """Averaged ties; nan where one side does not vary."""
     y = random.sample(x, len(x))
-    found = spearman(np.array(x, dtype=float), np.array(y, dtype=float))
+    correlation = spearman(np.array(x, dtype=float), np.array(y, dtype=float))
     if len(set(x)) == 1:
-        assert np.isnan(found)
+        assert np.isnan(correlation)
     else:
-        assert found == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
+        assert correlation == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
 
 
 def test_what_differs_by_rounding_alone_ties():
     """Means of .1 .2 .3, .3 .2 .1 and .1 .3 .2 are one value, and so are 0 and 1e-17; 1e-9 apart is not."""
-    means = np.array([np.mean(one) for one in ([0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.1, 0.3, 0.2], [0.5, 0.5, 0.5])])
+    means = np.array(
+        [np.mean(values) for values in ([0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.1, 0.3, 0.2], [0.5, 0.5, 0.5])]
+    )
     assert len(set(means[:3].tolist())) > 1
     y = [6.0, 12, 9, 18]
     assert spearman(100 * means, np.array(y)) == pytest.approx(spearmanr([1, 1, 1, 2], y).statistic, abs=1e-12)

@@ -33,20 +33,20 @@ def test_every_field_is_documented_with_its_default():
 @pytest.mark.parametrize("doc", describe(), ids=lambda doc: doc.name)
 def test_every_allowed_word_is_accepted(doc):
     """What the documentation allows is allowed, the default comes first, and only a change enters the hash."""
-    words = doc.allowed.split(" | ") if " | " in doc.allowed else [doc.default]
+    parts = doc.allowed.split(" | ") if " | " in doc.allowed else [doc.default]
     beside = {"reward": "collapsed"} if doc.name == "shape" else {}
-    for word in words:
-        criterion = Criterion.from_mapping({doc.name: word, **beside})
-        assert getattr(criterion, doc.name) == word
-        assert (criterion.hash == Criterion(**beside).hash) == (word == doc.default)
-    assert words[0] == doc.default
+    for part in parts:
+        criterion = Criterion.from_mapping({doc.name: part, **beside})
+        assert getattr(criterion, doc.name) == part
+        assert (criterion.hash == Criterion(**beside).hash) == (part == doc.default)
+    assert parts[0] == doc.default
 
 
 @given(st.integers(1, 10**11))
 def test_tau_is_read_by_its_decimal_text(billionths):
     """Every spelling of the same decimal number gives the same exact threshold and the same hash."""
-    whole, rest = divmod(billionths, 10**9)
-    text = f"{whole}.{rest:09d}"
+    integer, rest = divmod(billionths, 10**9)
+    text = f"{integer}.{rest:09d}"
     criterion = Criterion(tau=text)
     assert criterion.threshold == Fraction(billionths, 10**11)
     assert Criterion(tau=criterion.tau).canonical() == criterion.canonical()
@@ -67,7 +67,7 @@ def test_the_canonical_form_reads_back():
 
 
 @pytest.mark.parametrize(
-    ("mapping", "words"),
+    ("mapping", "parts"),
     [
         ({"taw": 30}, ["'taw'", "did you mean 'tau'", "reading", "reward"]),
         ({"tau": 0}, ["'tau'", "0", "0 < tau <= 100"]),
@@ -93,11 +93,11 @@ def test_the_canonical_form_reads_back():
         ({"clock": "memory", "reading": "raw-duration"}, ["reading", "'memory'"]),
     ],
 )
-def test_a_wrong_key_or_value_is_named_in_one_line(mapping, words):
+def test_a_wrong_key_or_value_is_named_in_one_line(mapping, parts):
     """The message names the key, the value and what is allowed, in one line."""
     with pytest.raises(ReplayError) as caught:
         Criterion.from_mapping(mapping)
-    assert all(word in str(caught.value) for word in words)
+    assert all(part in str(caught.value) for part in parts)
     assert "\n" not in str(caught.value)
 
 

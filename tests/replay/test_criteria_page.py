@@ -34,11 +34,11 @@ def test_each_block_is_the_criterion_it_names(name):
 def test_each_table_is_what_was_worked_by_hand(name):
     """c, g and q of every program, as the page shows them."""
     rows = re.findall(r"^\| (\w+) \| (-?\d) \| (-?\d) \| ([\d.]+) \|", SECTIONS[name], re.MULTILINE)
-    found = {program: (int(c), int(g), float(q)) for program, c, g, q in rows}
+    shown = {program: (int(c), int(g), float(q)) for program, c, g, q in rows}
     for program, expected in zip(CANDIDATES, BY_HAND[name], strict=True):
         c, g, q = expected.split()
         top, _, bottom = q.partition("/")
-        assert found[program] == (int(c), int(g), pytest.approx(int(top) / int(bottom or 1), abs=1e-4))
+        assert shown[program] == (int(c), int(g), pytest.approx(int(top) / int(bottom or 1), abs=1e-4))
 
 
 @pytest.fixture(scope="module")

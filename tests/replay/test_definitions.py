@@ -17,13 +17,14 @@ from tests.replay.oracle import Run, UnknownError, World
 
 STEP = 300_000
 """Durations are whole multiples of 0.3 ms, so that limits of 1 and 2 ms lie between them."""
-WORDS = {name: field.doc.allowed.split(" | ") for name, field in FIELDS.items() if " | " in field.doc.allowed}
+ALLOWED = {name: field.doc.allowed.split(" | ") for name, field in FIELDS.items() if " | " in field.doc.allowed}
 PERCENTS = st.sampled_from(["10", "33.4", "50", "80", "100"])
 CHOICES = {
     **{
-        name: st.sampled_from(WORDS[name]) for name in ("reading", "statistic", "percentile", "correctness", "timeouts")
+        name: st.sampled_from(ALLOWED[name])
+        for name in ("reading", "statistic", "percentile", "correctness", "timeouts")
     },
-    **{name: st.sampled_from(WORDS[name]) for name in ("keep", "in_time", "missing")},
+    **{name: st.sampled_from(ALLOWED[name]) for name in ("keep", "in_time", "missing")},
     "reward": st.sampled_from(["collapsed-binary", "additive", "optimization-only", "multitask"]),
     "tau": PERCENTS,
     "timeout_ms": st.sampled_from([1, 2]),
@@ -88,7 +89,7 @@ def seen(m):
     return [[run(*cell) for cell in zip(*row, strict=True)] for row in table]
 
 
-def told(verdicts, row):
+def summary(verdicts, row):
     """c, g and q of one program as the kernel says them; None where undecided."""
     c, g = (None if gate[row] == -1 else int(gate[row]) for gate in (verdicts.c, verdicts.g))
     lo, hi, den = int(verdicts.q_lo[row]), int(verdicts.q_hi[row]), int(verdicts.q_den[row])
@@ -116,11 +117,11 @@ def check_exactly(m, criterion):
     verdicts = judge(m, criterion)
     try:
         world = World(m, criterion, seen(m))
-        found = [world.found(p) for p in range(len(m.programs))]
+        judged = [world.found(p) for p in range(len(m.programs))]
     except UnknownError:
         return
-    for row, expected in enumerate(found):
-        c, g, q = told(verdicts, row)
+    for row, expected in enumerate(judged):
+        c, g, q = summary(verdicts, row)
         assert c == expected.c
         if expected.q is not None:
             assert g == expected.g
@@ -140,15 +141,17 @@ def test_no_completion_of_what_was_not_seen_contradicts_a_verdict(m, data):
     """
     criterion = data.draw(criteria(missing="undecided"))
     verdicts = judge(m, criterion)
-    base, pool = (np.flatnonzero(m.reference & (judge(m, one).c == 1)) for one in (criterion.unfiltered(), criterion))
+    base, pool = (
+        np.flatnonzero(m.reference & (judge(m, variant).c == 1)) for variant in (criterion.unfiltered(), criterion)
+    )
     for number in range(6):
         try:
             world = World(m, criterion, completed(m, number), base=base.tolist(), pool=pool.tolist())
-            found = [world.found(p) for p in range(len(m.programs))]
+            judged = [world.found(p) for p in range(len(m.programs))]
         except UnknownError:
             continue
-        for row, expected in enumerate(found):
-            c, g, q = told(verdicts, row)
+        for row, expected in enumerate(judged):
+            c, g, q = summary(verdicts, row)
             assert c in (None, expected.c)
             assert g in (None, expected.g) or expected.g is None
             if q is not None and expected.q is not None:

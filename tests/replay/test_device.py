@@ -31,7 +31,7 @@ def assert_same(ours, theirs):
     """Every field of two verdicts is equal: integers to the bit, words to the letter."""
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
-        names = {field.name for field in dataclasses.fields(a)} - {"looking"}
+        names = {field.name for field in dataclasses.fields(a)} - {"details_from"}
         for name in sorted(names | {"k_lo", "k_hi", "reason"}):
             x, y = getattr(a, name), getattr(b, name)
             assert np.array_equal(x, y), name
@@ -115,9 +115,9 @@ def test_p_tau_of_what_a_device_holds_is_the_estimate(reading, missing, paid):
     held = hold(several, criterion, CPU)
     decided = 0
     for tau in ("100", "60", "35.5", "10"):
-        asked = dataclasses.replace(criterion, tau=tau)
-        verdicts, answer = [judge(m, asked) for m in several], held.resident.ask(asked)
-        by_model = {one.model: one for one in estimate(verdicts, several, 1)}
+        at_tau = dataclasses.replace(criterion, tau=tau)
+        verdicts, answer = [judge(m, at_tau) for m in several], held.resident.evaluate(at_tau)
+        by_model = {estimated.model: estimated for estimated in estimate(verdicts, several, 1)}
         assert list(held.models) == sorted(by_model)
         assert answer.passed.sum(dim=0).tolist() == [by_model[model].passed for model in held.models]
         assert answer.p_tau.tolist() == pytest.approx([by_model[model].value for model in held.models], rel=1e-12)
@@ -132,9 +132,9 @@ def test_a_problem_that_left_the_environment_counts_for_nobody():
     slow = dataclasses.replace(slow, wall_ns=slow.wall_ns * 10**6, cpu_ns=slow.cpu_ns * 10**6)
     held, verdicts = hold([slow, quick], criterion, CPU), [judge(m, criterion) for m in (slow, quick)]
     assert [v.left_out for v in verdicts] == [False, True]
-    answer = held.resident.ask(criterion)
+    answer = held.resident.evaluate(criterion)
     assert answer.passed.tolist() == [[1], [0]]
-    assert answer.p_tau.tolist() == [0.5] == [one.value for one in estimate(verdicts, [slow, quick], 1)]
+    assert answer.p_tau.tolist() == [0.5] == [estimated.value for estimated in estimate(verdicts, [slow, quick], 1)]
 
 
 class Counted(TorchFunctionMode):
@@ -156,7 +156,7 @@ def test_no_step_goes_problem_by_problem(reading):
     for count in (2, 12):
         held = hold([measured([[1], [2], [3]], reference=[1, 2], problem=f"q{i}") for i in range(count)], HALF, CPU)
         with Counted() as counted:
-            held.resident.ask(dataclasses.replace(HALF, reading=reading))
+            held.resident.evaluate(dataclasses.replace(HALF, reading=reading))
         calls.append(counted.calls)
     assert calls[0] == calls[1]
     assert 30 < len(calls[0]) < 200
@@ -176,4 +176,4 @@ def test_a_device_refuses_to_hold_what_it_does_not_score(criterion):
     with pytest.raises(ReplayError, match="percentiles alone"):
         hold(list(random_problems(2)), criterion, CPU)
     with pytest.raises(ReplayError, match="not scored on a device"):
-        hold(list(random_problems(2)), Criterion(), CPU).resident.ask(Criterion(statistic="median"))
+        hold(list(random_problems(2)), Criterion(), CPU).resident.evaluate(Criterion(statistic="median"))

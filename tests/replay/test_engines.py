@@ -14,7 +14,7 @@ from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.fields import FIELDS
 from lapledger.replay.judging.gates import judge
-from lapledger.replay.studies.problem_batches import Many, is_common
+from lapledger.replay.studies.problem_batches import ProblemBatch, is_common
 from lapledger.replay.studies.sweeps import Axes, sweep
 from tests.replay.builders import measured
 
@@ -55,7 +55,7 @@ def never_compiled(monkeypatch):
 
 def same(found, expected):
     """Whether two lists of verdicts are equal to the bit."""
-    fields = [field.name for field in dataclasses.fields(expected[0]) if field.name != "looking"]
+    fields = [field.name for field in dataclasses.fields(expected[0]) if field.name != "details_from"]
     for a, b in zip(found, expected, strict=True):
         for name in fields:
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
@@ -82,7 +82,7 @@ def test_machine_code_refuses_an_unknown_key(several, never_compiled):
     with pytest.raises(ReplayError, match="engine 'numba' does not know this criterion"):
         Engine("numba").judge(several, DROPPED)
     with pytest.raises(ReplayError, match="judge this one by itself"):
-        Many.of(several, DROPPED).weigh(DROPPED)
+        ProblemBatch.of(several, DROPPED).evaluate(DROPPED)
 
 
 def test_torch_leaves_an_unknown_key_to_numpy(several, never_compiled):

@@ -52,7 +52,7 @@ BY_HAND = {
 }
 
 
-def told(verdicts, program):
+def summary(verdicts, program):
     """c, g and q of one program in words."""
     row = verdicts.programs.index(program)
     assert verdicts.q_lo[row] == verdicts.q_hi[row]
@@ -66,7 +66,7 @@ def told(verdicts, program):
 def test_an_environment_by_hand(name):
     """c, g and q of five programs, as the table of reductions has them."""
     verdicts = judge(example(), PRESETS[name])
-    assert tuple(told(verdicts, program) for program in CANDIDATES) == BY_HAND[name]
+    assert tuple(summary(verdicts, program) for program in CANDIDATES) == BY_HAND[name]
 
 
 def test_every_environment_is_computed_by_hand():
@@ -114,7 +114,7 @@ def test_a_problem_without_a_test_leaves_the_environment_and_is_counted():
     verdicts = [judge(m, criterion) for m in (short, long)]
     assert [v.left_out for v in verdicts] == [True, False]
     assert (verdicts[0].c.tolist(), verdicts[0].status.tolist()) == ([-1, -1], [-1, -1])
-    assert verdicts[0].reason[0] == "left out: the filter keeps no optimization test"
+    assert verdicts[0].reason[0] == "excluded: the filter keeps no optimization test"
     human, model = estimate(verdicts, [short, long], 1)
     assert (model.model, model.problems, model.left_out, model.value) == ("model", 1, 1, 1.0)
     assert (human.problems, human.undecided) == (1, 1)  # the only reference has nobody to be ranked against
@@ -123,8 +123,8 @@ def test_a_problem_without_a_test_leaves_the_environment_and_is_counted():
 def test_all_problems_left_out_is_no_estimate():
     """No value is made up of nothing."""
     m = measured([[1], [2]], reference=[1])
-    (one,) = estimate([judge(m, Criterion(keep_ms=8))], [m], 1)
-    assert (one.problems, one.left_out, np.isnan(one.value), one.interval) == (0, 1, True, None)
+    (estimated,) = estimate([judge(m, Criterion(keep_ms=8))], [m], 1)
+    assert (estimated.problems, estimated.left_out, np.isnan(estimated.value), estimated.interval) == (0, 1, True, None)
 
 
 def test_a_mean_that_a_killed_reference_leaves_unknown_is_undecided():
@@ -173,10 +173,10 @@ def test_a_reference_is_held_to_limits_without_itself():
 def test_loosening_a_limit_past_the_cap_is_shown_and_never_guessed():
     """Killed at 2 s: late at 2 s and below; at 3 s nobody knows, and the verdict says how many runs it would need."""
     m = measured([[2000 * MS], [1 * MS]], reference=[1], outcome=[[6], [1]], limit=2000 * MS)
-    found = [judge(m, dataclasses.replace(PRESETS["timeout-2s"], limit_ms=ms)) for ms in (1000, 2000, 3000)]
-    assert [(v.c[0], v.g[0], v.beyond[0]) for v in found] == [(1, 0, 0), (1, 0, 0), (-1, -1, 1)]
-    assert found[2].reason[0] == "censored: killed at 2000 ms on t0, below the judged limit"
-    assert [(v.q_lo[0], v.q_hi[0]) for v in found] == [(1, 1), (1, 1), (0, 1)]
+    judged = [judge(m, dataclasses.replace(PRESETS["timeout-2s"], limit_ms=ms)) for ms in (1000, 2000, 3000)]
+    assert [(v.c[0], v.g[0], v.censored_below_limit[0]) for v in judged] == [(1, 0, 0), (1, 0, 0), (-1, -1, 1)]
+    assert judged[2].reason[0] == "censored: killed at 2000 ms on t0, below the judged limit"
+    assert [(v.q_lo[0], v.q_hi[0]) for v in judged] == [(1, 1), (1, 1), (0, 1)]
     strict = dataclasses.replace(PRESETS["timeout-2s"], limit_ms=3000, timeouts="fail")
     assert judge(m, strict).c[0] == -1  # not tolerated, and not known either
 
@@ -245,11 +245,11 @@ def test_the_share_of_tests_within_tau_is_reported_beside_the_mean():
 def test_percentile_kinds_differ_on_ties():
     """30 among 10, 30, 30, 50: L = 1, R = 3 of 4: strict 25, weak 75, mean 50, and scipy's rank 62.5."""
     m = measured([[30], [10], [30], [30], [50]], reference=[1, 2, 3, 4])
-    found = {}
+    judged = {}
     for kind in ("strict", "weak", "mean", "rank"):
         verdicts = judge(m, Criterion(tau="50", reading="score", percentile=kind))
-        found[kind] = 100 * verdicts.q_lo[0] / verdicts.q_den[0]
-    assert found == {"strict": 25, "weak": 75, "mean": 50, "rank": 62.5}
+        judged[kind] = 100 * verdicts.q_lo[0] / verdicts.q_den[0]
+    assert judged == {"strict": 25, "weak": 75, "mean": 50, "rank": 62.5}
 
 
 def test_memory_is_ranked_like_time():
@@ -275,7 +275,7 @@ def test_the_interface_gate_joins_correctness(kept_it, c, reason):
     m = measured([[1], [2]], reference=[1], interface=np.array([kept_it, -1], dtype=np.int8))
     verdicts = judge(m, Criterion(interface="required"))
     assert verdicts.c[0] == c
-    assert verdicts.reason[0] == (reason or "interface not looked at")
+    assert verdicts.reason[0] == (reason or "interface not checked")
     assert judge(m, Criterion()).c.tolist() == [1, 1]
     assert judge(measured([[1], [2]], reference=[1]), Criterion(interface="required")).c.tolist() == [-1, -1]
 
@@ -289,11 +289,11 @@ def test_references_rank_whether_or_not_their_interface_was_looked_at():
 def test_a_program_not_run_on_all_tests_is_undecided_unless_the_criterion_says_so():
     """Fastest on t0, never run on t1: undecided; failed; or, with `skip`, judged on t0 alone and said so."""
     m = measured([[1, 0], [2, 2], [3, 3]], reference=[1, 2], outcome=[[1, 0], [1, 1], [1, 1]])
-    found = [judge(m, Criterion(tau="50", missing=rule)) for rule in ("undecided", "fail", "skip")]
-    assert [v.status[0] for v in found] == [-1, 0, 1]
-    assert [v.lacking[0] for v in found] == [0, 0, 1]
-    assert (found[2].q_lo[0], found[2].q_den[0], found[2].k_lo[0].tolist()) == (1, 4, [0, -1])  # tied with the best
-    assert found[2].reason[0] == "q 1/4 = 0.25 <= 0.5, on 1 of 2 optimization tests"
+    judged = [judge(m, Criterion(tau="50", missing=rule)) for rule in ("undecided", "fail", "skip")]
+    assert [v.status[0] for v in judged] == [-1, 0, 1]
+    assert [v.lacking[0] for v in judged] == [0, 0, 1]
+    assert (judged[2].q_lo[0], judged[2].q_den[0], judged[2].k_lo[0].tolist()) == (1, 4, [0, -1])  # tied with the best
+    assert judged[2].reason[0] == "q 1/4 = 0.25 <= 0.5, on 1 of 2 optimization tests"
 
 
 def test_skipped_tests_are_skipped_for_the_references_too():

@@ -74,12 +74,12 @@ def test_one_interval_wherever_pass_at_1_is_told(passing):
     p = passing / 20
     expected = wilson(p, p * (1 - p) / 19, 20)
     verdicts = [judge(m, Criterion()) for m in measurements]
-    (one,) = estimate(verdicts, measurements, 1)
-    assert one.interval == pytest.approx(expected, abs=1e-9)
-    found = pass_estimate([count(verdicts, measurements, "a")], 1, np.random.default_rng(0), resamples=100)
-    assert found.over_problems == one.interval
+    (estimated,) = estimate(verdicts, measurements, 1)
+    assert estimated.interval == pytest.approx(expected, abs=1e-9)
+    reported = pass_estimate([count(verdicts, measurements, "a")], 1, np.random.default_rng(0), resamples=100)
+    assert reported.over_problems == estimated.interval
     _, _, low, high = tau_curve(measurements, Criterion(), ["100"])["a"]
-    assert (low[0], high[0]) == one.interval
+    assert (low[0], high[0]) == estimated.interval
     (point,) = learning_curve(
         measurements,
         Criterion(),
@@ -88,8 +88,8 @@ def test_one_interval_wherever_pass_at_1_is_told(passing):
         tiers={},
         rng=lambda: np.random.default_rng(0),
     )
-    assert point.interval == pytest.approx(tuple(100 * end for end in one.interval))
-    assert (one.method, found.method, point.method) == ("wilson",) * 3
+    assert point.interval == pytest.approx(tuple(100 * end for end in estimated.interval))
+    assert (estimated.method, reported.method, point.method) == ("wilson",) * 3
 
 
 def test_an_estimate_names_its_denominators():

@@ -84,9 +84,9 @@ def test_the_gain_is_bootstrapped_in_pairs_as_scipy_does():
 def test_blocks_of_resamples_change_nothing(monkeypatch):
     """Memory is bounded by blocks; the numbers are drawn in the same order."""
     values = np.random.default_rng(1).beta(2, 3, 40)
-    whole = bootstrap([values], mean, rng(), resamples=500)
+    resampled = bootstrap([values], mean, rng(), resamples=500)
     monkeypatch.setattr("lapledger.replay.estimates.intervals.CELLS", 40 * 7)
-    assert bootstrap([values], mean, rng(), resamples=500) == whole
+    assert bootstrap([values], mean, rng(), resamples=500) == resampled
     with pytest.raises(ReplayError, match="0 resamples"):
         bootstrap([values], mean, rng(), resamples=0)
 
@@ -133,19 +133,19 @@ def test_drawing_samples_too_widens_the_interval():
 
 def test_an_estimate_names_runs_problems_and_samples():
     """Two runs of three problems, one of which the second lacks: by hand, each column on its own."""
-    one = counts([1, 2, 4], names=("p", "q", "r"), left_out=("gone",))
-    two = counts([3, 4], run="b", names=("p", "q"), undecided=[1, 0])
-    found = pass_estimate([one, two], 1, rng(), resamples=200)
-    assert (found.runs, found.problems, found.samples, found.left_out) == (("a", "b"), 2, 16, ("gone", "r"))
-    assert (found.value, found.upper_bound) == (pytest.approx((0.5 + 0.75) / 2), pytest.approx((0.625 + 0.75) / 2))
+    first = counts([1, 2, 4], names=("p", "q", "r"), left_out=("gone",))
+    second = counts([3, 4], run="b", names=("p", "q"), undecided=[1, 0])
+    result = pass_estimate([first, second], 1, rng(), resamples=200)
+    assert (result.runs, result.problems, result.samples, result.left_out) == (("a", "b"), 2, 16, ("gone", "r"))
+    assert (result.value, result.upper_bound) == (pytest.approx((0.5 + 0.75) / 2), pytest.approx((0.625 + 0.75) / 2))
     runs = np.array([(0.25 + 0.5) / 2, (0.75 + 1) / 2])
     assert run_values([counts([1, 2], names="pq"), counts([3, 4], names="pq")], 1) == pytest.approx(runs)
-    assert found.over_runs == (0.0, 1.0)  # 0.625 -+ 12.7 * 0.25, clipped
+    assert result.over_runs == (0.0, 1.0)  # 0.625 -+ 12.7 * 0.25, clipped
     near = np.array([0.5, 0.51, 0.53])
     assert over_runs(near) == pytest.approx(DescrStatsW(near).tconfint_mean())
-    assert found.over_problems is not None
-    assert (found.method, found.two_stage) == ("wilson", None)
-    alone = pass_estimate([one], 2, rng(), resamples=200)
+    assert result.over_problems is not None
+    assert (result.method, result.two_stage) == ("wilson", None)
+    alone = pass_estimate([first], 2, rng(), resamples=200)
     assert (alone.over_runs, alone.k, alone.problems) == (None, 2, 3)
     assert alone.value == pytest.approx(np.mean([pass_at_k(4, c, 2) for c in (1, 2, 4)]))
     assert alone.two_stage is not None
@@ -154,14 +154,14 @@ def test_an_estimate_names_runs_problems_and_samples():
 def test_a_difference_is_paired_by_problem():
     """As statsmodels' paired t interval and test; Welch over runs; bounds from what is undecided stay apart."""
     a, b = counts([4, 3, 3, 2, 4, 1], run="a"), counts([2, 3, 1, 0, 1, 1], run="b", undecided=[0, 0, 0, 1, 0, 0])
-    found = difference([a], [b], 1, rng(), resamples=2000)
+    result = difference([a], [b], 1, rng(), resamples=2000)
     apart = a.rates(1) - b.rates(1)
-    assert found.difference == pytest.approx(apart.mean())
-    assert found.over_problems == pytest.approx(DescrStatsW(apart).tconfint_mean())
-    assert found.p == pytest.approx(stats.ttest_rel(a.rates(1), b.rates(1)).pvalue)
-    assert (found.over_runs, found.samples, found.problems) == (None, (24, 24), 6)
-    assert found.bounds == (pytest.approx(apart.mean() - 0.25 / 6), pytest.approx(apart.mean()))
-    assert found.gain == pytest.approx(17 / 8 - 1)
+    assert result.difference == pytest.approx(apart.mean())
+    assert result.over_problems == pytest.approx(DescrStatsW(apart).tconfint_mean())
+    assert result.p == pytest.approx(stats.ttest_rel(a.rates(1), b.rates(1)).pvalue)
+    assert (result.over_runs, result.samples, result.problems) == (None, (24, 24), 6)
+    assert result.bounds == (pytest.approx(apart.mean() - 0.25 / 6), pytest.approx(apart.mean()))
+    assert result.gain == pytest.approx(17 / 8 - 1)
     more = difference([a, counts([4, 4, 3, 3, 4, 0], run="a2")], [b, counts([2] * 6, run="b2")], 1, rng())
     first, second = (np.array([17, 18]) / 24, np.array([8, 12]) / 24)
     welch = CompareMeans(DescrStatsW(first), DescrStatsW(second)).tconfint_diff(usevar="unequal")
@@ -171,9 +171,9 @@ def test_a_difference_is_paired_by_problem():
 
 def test_problems_that_one_side_lacks_are_named():
     """Compared is what both have; the rest is named, never averaged."""
-    found = difference([counts([1, 2], names=("p", "q"))], [counts([4, 4], names=("q", "r"))], 1, rng())
-    assert (found.problems, found.left_out, found.a, found.b) == (1, ("p", "r"), 0.5, 1.0)
-    assert (found.over_problems, found.bootstrapped, found.p) == (None, None, None)
+    result = difference([counts([1, 2], names=("p", "q"))], [counts([4, 4], names=("q", "r"))], 1, rng())
+    assert (result.problems, result.left_out, result.a, result.b) == (1, ("p", "r"), 0.5, 1.0)
+    assert (result.over_problems, result.bootstrapped, result.p) == (None, None, None)
     nothing = difference([counts([1], names=("p",))], [counts([4], names=("r",))], 1, rng())
     assert (nothing.problems, nothing.gain) == (0, None)
     assert np.isnan(nothing.difference)

@@ -69,8 +69,8 @@ def test_counts_are_of_one_model():
     """The candidates of that model alone; a model without any is refused by name."""
     m = race((1, 9), (2,))
     verdicts = judged(m, criterion=Criterion(tau="50"))
-    found = count(verdicts, [m], "a")
-    assert (found.samples.tolist(), found.passed.tolist(), found.problems) == ([2], [1], ("sum",))
+    result = count(verdicts, [m], "a")
+    assert (result.samples.tolist(), result.passed.tolist(), result.problems) == ([2], [1], ("sum",))
     with pytest.raises(ReplayError, match="no candidate of 'c' in these problems"):
         count(verdicts, [m], "c")
     with pytest.raises(ReplayError, match="different problems"):
@@ -81,16 +81,16 @@ def test_a_problem_that_left_the_environment_is_named():
     """A filter that keeps none of its tests: no rate, but its name."""
     m = race((1,), (2,))
     criterion = Criterion(keep_ms=1000)
-    found = count(judged(m, criterion=criterion), [m], "a")
-    assert (found.problems, found.left_out) == ((), ("sum",))
+    result = count(judged(m, criterion=criterion), [m], "a")
+    assert (result.problems, result.left_out) == ((), ("sum",))
     assert efficiencies(judged(m, criterion=criterion), [m], "a") == ([], [])
 
 
 def test_programs_slower_than_every_reference():
     """Of 9, 8 and 1 ms against 2..8 ms only 9 is: 8 is as slow as the last, not slower. A wrong one is not counted."""
     m = race((9, 8, 1, 9), (), outcomes=[[1]] * 7 + [[2]])
-    found = slower_than_all(judged(m), [m], Criterion(), "a")
-    assert (found.correct, found.slower, found.undecided, found.value, found.problems) == (3, 1, 0, 1 / 3, 1)
+    result = slower_than_all(judged(m), [m], Criterion(), "a")
+    assert (result.correct, result.slower, result.undecided, result.value, result.problems) == (3, 1, 0, 1 / 3, 1)
     assert slower_than_all(judged(m), [m], Criterion()).correct == 3
     assert slower_than_all(judged(m), [m], Criterion(), "b").value is None
 
@@ -100,11 +100,11 @@ def test_whether_a_killed_program_is_the_slowest_may_be_open():
     tolerant = Criterion(timeouts="tolerated")
     rows = {"limit": 10 * MS, "reference": [0, 1], "models": ("human", "human", "a", "a")}
     ended = measured([[2 * MS], [8 * MS], [10 * MS], [9 * MS]], outcome=[[1], [1], [6], [1]], **rows)
-    found = slower_than_all(judged(ended, criterion=tolerant), [ended], tolerant, "a")
-    assert (found.correct, found.slower, found.undecided) == (2, 2, 0)
+    result = slower_than_all(judged(ended, criterion=tolerant), [ended], tolerant, "a")
+    assert (result.correct, result.slower, result.undecided) == (2, 2, 0)
     open_ = measured([[2 * MS], [10 * MS], [10 * MS], [9 * MS]], outcome=[[1], [6], [6], [1]], **rows)
-    found = slower_than_all(judged(open_, criterion=tolerant), [open_], tolerant, "a")
-    assert (found.correct, found.slower, found.undecided) == (2, 0, 1)
+    result = slower_than_all(judged(open_, criterion=tolerant), [open_], tolerant, "a")
+    assert (result.correct, result.slower, result.undecided) == (2, 0, 1)
 
 
 def test_a_reference_is_not_held_against_itself():
@@ -117,8 +117,8 @@ def test_a_reference_is_not_held_against_itself():
 
 def test_tiers_by_terciles_of_tokens():
     """Six problems with medians 10 .. 60: two a tier; equal medians share the easier one."""
-    found = by_terciles({f"p{i}": [10 * i - 1, 10 * i, 10 * i + 1] for i in range(1, 7)})
-    assert members(found) == {"easy": ["p1", "p2"], "medium": ["p3", "p4"], "hard": ["p5", "p6"]}
+    result = by_terciles({f"p{i}": [10 * i - 1, 10 * i, 10 * i + 1] for i in range(1, 7)})
+    assert members(result) == {"easy": ["p1", "p2"], "medium": ["p3", "p4"], "hard": ["p5", "p6"]}
     assert set(by_terciles({"a": [5], "b": [5]}).values()) == {"easy"}
     assert by_terciles({}) == {}
     with pytest.raises(ReplayError, match="problem b has no correct reference"):
@@ -127,8 +127,8 @@ def test_tiers_by_terciles_of_tokens():
 
 def test_tiers_by_the_users_field():
     """Words as they are; easy, medium and hard first, in that order."""
-    found = by_field({"a": "hard", "b": "easy", "c": "extra"})
-    assert list(members(found)) == ["easy", "hard", "extra"]
+    result = by_field({"a": "hard", "b": "easy", "c": "extra"})
+    assert list(members(result)) == ["easy", "hard", "extra"]
     with pytest.raises(ReplayError, match="problem a names no tier"):
         by_field({"a": None})
 

@@ -17,12 +17,12 @@ def test_the_same_code_in_two_campaigns():
     wall = second[0].wall_ns.copy()
     wall[0] = first[0].wall_ns[0] * 8 // 5  # 6 and 12
     second[0] = dataclasses.replace(second[0], wall_ns=wall)
-    found = between_campaigns(first, second, Criterion())
-    assert (found.between, found.programs, found.problems, found.pairs) == ("campaigns one and two", 4, 2, 8)
-    assert 1 / found.speedup == pytest.approx((1.25**3 * 1.5) ** (1 / 4), rel=1e-9)
-    assert (found.usual, found.largest) == (pytest.approx(1.25), pytest.approx(1.5))
+    figure = between_campaigns(first, second, Criterion())
+    assert (figure.between, figure.programs, figure.problems, figure.pairs) == ("campaigns one and two", 4, 2, 8)
+    assert 1 / figure.speedup == pytest.approx((1.25**3 * 1.5) ** (1 / 4), rel=1e-9)
+    assert (figure.usual, figure.largest) == (pytest.approx(1.25), pytest.approx(1.5))
     logs = np.log([1.25**1 * 1.5, 1.25**2]) / 2
-    assert found.interval[0] < 1 / np.exp(logs.mean()) < found.interval[1]
+    assert figure.interval[0] < 1 / np.exp(logs.mean()) < figure.interval[1]
     assert between_campaigns(first, [], Criterion()) is None
 
 
@@ -32,9 +32,9 @@ def test_each_problem_counts_alike_in_the_a_a_figure():
         [measured([[ms]] * count, reference=[0], problem=p, campaign=of) for p, ms, count in (("x", x, 1), ("y", 2, 3))]
         for of, x in (("one", 4), ("two", 2))
     )
-    found = between_campaigns(first, second, Criterion())
-    assert found.speedup == pytest.approx(2**0.5)
-    assert (found.programs, found.problems, found.usual, found.largest) == (4, 2, 1, pytest.approx(2))
+    figure = between_campaigns(first, second, Criterion())
+    assert figure.speedup == pytest.approx(2**0.5)
+    assert (figure.programs, figure.problems, figure.usual, figure.largest) == (4, 2, 1, pytest.approx(2))
 
 
 @pytest.mark.parametrize(("startup", "expected"), [("keep", 60 / 62), ("subtract", 10 / 12)])
@@ -44,8 +44,8 @@ def test_the_same_code_without_its_start_up(startup, expected):
     wall = np.array([[[60 * MS, 62 * MS]]] * 3)
     halves = between_halves([measured(wall, reference=[0], startup_ns=baseline)], criterion)
     assert halves.speedup == pytest.approx(expected)
-    one, two = (measured(wall[:, :, i], reference=[0], startup_ns=baseline, campaign=str(i)) for i in (0, 1))
-    assert between_campaigns([one], [two], criterion).speedup == pytest.approx(expected)
+    first, second = (measured(wall[:, :, i], reference=[0], startup_ns=baseline, campaign=str(i)) for i in (0, 1))
+    assert between_campaigns([first], [second], criterion).speedup == pytest.approx(expected)
     unknown = measured(wall, reference=[0], startup_ns=np.full((3, 1), -1))
     assert (between_halves([unknown], criterion) is None) == (startup == "subtract")
 
@@ -54,7 +54,7 @@ def test_the_same_code_in_two_halves_of_its_repetitions():
     """Odd repetitions 2, 2, even 3: the median of each half, 2/3; without repetitions there is no figure."""
     wall = np.array([[[2, 3, 2]], [[20, 30, 20]]])
     m = measured(wall, reference=[0])
-    found = between_halves([m], Criterion())
-    assert (found.speedup, found.usual, found.programs) == (pytest.approx(2 / 3), pytest.approx(1.5), 2)
-    assert (found.between, found.interval) == ("odd and even repetitions", None)
+    figure = between_halves([m], Criterion())
+    assert (figure.speedup, figure.usual, figure.programs) == (pytest.approx(2 / 3), pytest.approx(1.5), 2)
+    assert (figure.between, figure.interval) == ("odd and even repetitions", None)
     assert between_halves([measured([[1]], reference=[0])], Criterion()) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.explanations.decisive_runs import Neighbour
-from lapledger.replay.explanations.flips import Change, flipped, tally, turned
+from lapledger.replay.explanations.flips import Change, flipped, tally, verdict_changes
 from lapledger.replay.judging.gates import Status, judge
 from lapledger.replay.judging.reasons import kind_of
 from lapledger.replay.measurements import Outcome
@@ -35,7 +35,7 @@ def judged(m, criterion):
 
 def changes(m, before, after, **more):
     """All changes of one problem between two criteria."""
-    return [change for found in turned(judged(m, before), judged(m, after), **more) for change in found]
+    return [change for flips in verdict_changes(judged(m, before), judged(m, after), **more) for change in flips]
 
 
 def test_a_flip_by_rank_tells_the_timings_beside_it():
@@ -44,8 +44,8 @@ def test_a_flip_by_rank_tells_the_timings_beside_it():
     The own rank is worst on t1: percentile 75, between 30 and 40.
     """
     m = measured([[25, 35], *POOL], reference=[1, 2, 3, 4])
-    found = changes(m, Criterion(), Criterion(tau="50", reading="score"))
-    mine = next(change for change in found if change.program == "p0")
+    flips = changes(m, Criterion(), Criterion(tau="50", reading="score"))
+    mine = next(change for change in flips if change.program == "p0")
     assert (mine.kind, mine.problem, mine.model) == ("pass -> fail", "sum", "human")
     assert (mine.reason_before, mine.reason_after) == ("correct", "too slow: q 5/8 = 0.625 > 0.5")
     timing = mine.timing_after
@@ -59,8 +59,8 @@ def test_a_flip_by_rank_tells_the_timings_beside_it():
 def test_a_member_of_the_pool_is_no_neighbour_of_itself():
     """Reference p3 (30) stands between 20 and 40 once itself is left out: rank 4 of 6 on each test."""
     m = measured(POOL, reference=[0, 1, 2, 3])
-    found = changes(m, Criterion(), Criterion(tau="50", reading="score"))
-    mine = next(change for change in found if change.program == "p2")
+    flips = changes(m, Criterion(), Criterion(tau="50", reading="score"))
+    mine = next(change for change in flips if change.program == "p2")
     assert (mine.timing_after.rank, mine.timing_after.references) == ((4, 4), 3)
     assert (mine.timing_after.next_faster, mine.timing_after.next_slower) == (Neighbour("p1", 20), Neighbour("p3", 40))
 
@@ -94,11 +94,11 @@ def test_a_limit_from_the_references_is_told_without_the_program():
     """The median of 10, 20, 30, 40 (smallest that half do not exceed) is 20: 25 is late. p1 is held to 30, p4 to 20."""
     m = measured([[25], [10], [20], [30], [40]], reference=[1, 2, 3, 4])
     late = Criterion(limit_quantile="50", in_time="required", timeouts="tolerated", reading="over-limit")
-    found = {change.program: change for change in changes(m, Criterion(), late)}
-    assert sorted(found) == ["p0", "p3", "p4"]
-    assert found["p0"].timing_after.limit == (20, 20)
-    assert found["p3"].timing_after.limit == (20, 20)  # of 10, 20, 40
-    assert found["p0"].reason_after.startswith("over the limit on t0")
+    flips = {change.program: change for change in changes(m, Criterion(), late)}
+    assert sorted(flips) == ["p0", "p3", "p4"]
+    assert flips["p0"].timing_after.limit == (20, 20)
+    assert flips["p3"].timing_after.limit == (20, 20)  # of 10, 20, 40
+    assert flips["p0"].reason_after.startswith("over the limit on t0")
 
 
 def test_a_looser_limit_leaves_a_killed_run_undecided():
@@ -110,7 +110,7 @@ def test_a_looser_limit_leaves_a_killed_run_undecided():
     assert (mine.timing_after.test, mine.timing_after.duration) == ("t1", None)
     assert mine.timing_after.longer_than == mine.timing_after.hard_limit_ns == 10_000 * MS
     assert mine.timing_after.limit == (20_000 * MS, 20_000 * MS)
-    assert kind_of(mine.reason_after) == "censored: killed below the limit that is asked for"
+    assert kind_of(mine.reason_after) == "censored: killed below the judged limit"
 
 
 def test_an_open_rank_names_the_test_that_leaves_it_open():
@@ -130,12 +130,12 @@ def test_an_open_rank_names_the_test_that_leaves_it_open():
 def test_campaigns_meet_only_through_a_named_calibration():
     """Refused without a name; with one, programs of both are compared by their ids."""
     m = measured([[25, 35], *POOL], reference=[1, 2, 3, 4])
-    other = dataclasses.replace(m, campaign="two")
-    before, after = judged(m, Criterion()), judged(other, Criterion(tau="50", reading="score"))
+    second_campaign = dataclasses.replace(m, campaign="two")
+    before, after = judged(m, Criterion()), judged(second_campaign, Criterion(tau="50", reading="score"))
     with pytest.raises(ReplayError, match="only through a named calibration"):
-        list(turned(before, after))
-    (found,) = turned(before, after, through="c1")
-    assert "p0" in {change.program for change in found}
+        list(verdict_changes(before, after))
+    (flips,) = verdict_changes(before, after, through="c1")
+    assert "p0" in {change.program for change in flips}
 
 
 def test_the_tally_counts_by_model_and_kind():
@@ -144,13 +144,13 @@ def test_the_tally_counts_by_model_and_kind():
     def change(model, before, after):
         return Change("p", "x", model, before, after, "", "", None, None)
 
-    many = [
+    several = [
         change("b", Status.PASS, Status.FAIL),
         change("a", Status.PASS, Status.UNDECIDED),
         change("b", Status.PASS, Status.FAIL),
         change("b", Status.FAIL, Status.PASS),
     ]
-    assert tally(many) == [("a", "pass -> undecided", 1), ("b", "fail -> pass", 1), ("b", "pass -> fail", 2)]
+    assert tally(several) == [("a", "pass -> undecided", 1), ("b", "fail -> pass", 1), ("b", "pass -> fail", 2)]
 
 
 def test_a_flip_is_a_verdict_that_both_hold_and_that_differs():
@@ -163,8 +163,8 @@ def test_a_flip_is_a_verdict_that_both_hold_and_that_differs():
 def test_pool_programs_are_no_flips():
     """Only candidates have verdicts that are compared."""
     m = measured([[5], [1], [2], [9]], reference=[1, 2, 3], candidate=np.array([True, True, True, False]))
-    found = changes(m, Criterion(), Criterion(tau="50"))
-    assert [(c.problem, c.program, c.before, c.after) for c in found] == [("sum", "p0", Status.PASS, Status.FAIL)]
+    flips = changes(m, Criterion(), Criterion(tau="50"))
+    assert [(c.problem, c.program, c.before, c.after) for c in flips] == [("sum", "p0", Status.PASS, Status.FAIL)]
 
 
 CRITERIA = [
@@ -182,15 +182,15 @@ CRITERIA = [
 @given(problems(outcomes=tuple(Outcome)), st.sampled_from(CRITERIA), st.sampled_from(CRITERIA))
 def test_changes_are_the_flips_whatever_was_seen(m, before, after):
     """Every candidate whose status differs, no other; every timing is of a test, and its rank is that of a verdict."""
-    found = changes(m, before, after)
+    flips = changes(m, before, after)
     was, verdicts = judge(m, before), judge(m, after)
     plain = [
         (m.programs[row], was.status[row], verdicts.status[row])
         for row in np.flatnonzero(m.candidate)
         if was.status[row] != verdicts.status[row]
     ]
-    assert [(c.program, c.before, c.after) for c in found] == plain
-    for change in found:
+    assert [(c.program, c.before, c.after) for c in flips] == plain
+    for change in flips:
         timing = change.timing_after
         if timing is None:
             continue

@@ -17,13 +17,13 @@ SPAN = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda ends: tuple(
 @given(a=SPAN, b=SPAN)
 def test_bounds_hold_every_corner(a, b):
     """The least and the largest of (a - b) / b over the ends of both; without an end where b may be 0."""
-    found = gain_bounds(a, b)
+    bounds = gain_bounds(a, b)
     if b[1] == 0:
-        assert found is None
+        assert bounds is None
         return
-    corners = [(one - other) / other for one, other in itertools.product(a, b) if other > 0]
-    assert found[0] == pytest.approx(min(corners))
-    assert found[1] == (math.inf if b[0] == 0 else pytest.approx(max(corners)))
+    corners = [(value - base) / base for value, base in itertools.product(a, b) if base > 0]
+    assert bounds[0] == pytest.approx(min(corners))
+    assert bounds[1] == (math.inf if b[0] == 0 else pytest.approx(max(corners)))
 
 
 def written_out(a, b, seed, resamples):
@@ -40,15 +40,15 @@ def test_many_gains_are_each_the_bootstrap_by_itself(monkeypatch):
     monkeypatch.setattr(module, "TOGETHER", 3)
     together = gain_intervals(a, b, np.random.default_rng(1), resamples=400)
     monkeypatch.setattr("lapledger.replay.estimates.intervals.CELLS", 30 * 100)
-    for one, other, found in zip(a, b, together, strict=True):
-        assert found == pytest.approx(written_out(one, other, 1, 400))
-        assert gain_interval(one, other, np.random.default_rng(1), resamples=400) == found
+    for value, base, bounds in zip(a, b, together, strict=True):
+        assert bounds == pytest.approx(written_out(value, base, 1, 400))
+        assert gain_interval(value, base, np.random.default_rng(1), resamples=400) == bounds
 
 
 def test_a_gain_over_nothing_has_no_interval():
     """One problem; a base that is 0 everywhere; a base so rare that many draws miss it; a base that few miss."""
-    one = np.ones(1)
-    assert gain_interval(one, one, np.random.default_rng(0)) is None
+    value = np.ones(1)
+    assert gain_interval(value, value, np.random.default_rng(0)) is None
     assert gain_interval(np.ones(5), np.zeros(5), np.random.default_rng(0), resamples=200) is None
     assert gain_interval(np.ones(5), np.eye(5)[0], np.random.default_rng(0), resamples=500) is None
     assert gain_interval(np.ones(9), np.repeat([1.0, 0.0], [7, 2]), np.random.default_rng(0), resamples=500) is not None

@@ -52,7 +52,7 @@ def test_no_float_decides_at_any_whole_tau():
             assert (fast(q, q, den, pool_size=den, criterion=Criterion(tau=tau)) == expected).all()
 
 
-def one(outcomes, criterion, *, wall=None, tests=None, limit=10_000 * MS):
+def single(outcomes, criterion, *, wall=None, tests=None, limit=10_000 * MS):
     """The verdict on one program with the outcomes given, of 1 ms each, against no references."""
     wall = [[1 * MS] * len(outcomes)] if wall is None else [wall]
     tests = make_tests(len(outcomes), correctness=1) if tests is None else tests
@@ -84,7 +84,7 @@ def one(outcomes, criterion, *, wall=None, tests=None, limit=10_000 * MS):
 def test_the_correctness_gate(outcomes, change, status, reason):
     """t0 is an original correctness test, t1 an optimization test: what fails, what is tolerated, what stays open."""
     tests = make_tests(2, correctness=1, original=1)
-    assert one(outcomes, Criterion(**change), tests=tests) == (status, reason)
+    assert single(outcomes, Criterion(**change), tests=tests) == (status, reason)
 
 
 @pytest.mark.parametrize("kind", ["correctness", "original"])
@@ -94,12 +94,12 @@ def test_a_test_of_both_kinds_tolerates_no_timeout(kind, change):
     tests = dataclasses.replace(make_tests(2, original=1), **{kind: np.array([True, True])})
     ignored = kind == "correctness" and change.get("correctness") == "original"
     expected = (1, "correct") if ignored else (0, "time_limit on t1")
-    assert one([O.OK, O.TIME_LIMIT], Criterion(timeouts="tolerated", **change), tests=tests) == expected
+    assert single([O.OK, O.TIME_LIMIT], Criterion(timeouts="tolerated", **change), tests=tests) == expected
 
 
 def test_no_counted_test_proves_nothing():
     """Without a test that counts correctness is undecided, never granted."""
-    assert one([O.OK], Criterion(correctness="original")) == (-1, "no test counts for correctness")
+    assert single([O.OK], Criterion(correctness="original")) == (-1, "no test counts for correctness")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_judged_limit_may_tighten_but_never_guess(outcome, wall_ms, timeout_ms
     """Under a judged limit a longer duration is a timeout; a run killed below that limit is undecided."""
     wall = [1 * MS, wall_ms * MS if wall_ms > 0 else -1]
     criterion = Criterion(timeout_ms=timeout_ms)
-    assert one([O.OK, outcome], criterion, wall=wall, limit=2000 * MS)[0] == status
+    assert single([O.OK, outcome], criterion, wall=wall, limit=2000 * MS)[0] == status
 
 
 def test_a_timeout_above_the_judged_limit_is_ranked_as_measured():
@@ -169,13 +169,13 @@ def test_a_pass_at_tau_passes_at_every_larger_tau(m, data):
     taus = sorted(data.draw(st.lists(st.integers(1, 100), min_size=2, max_size=4)))
     change = {"reading": data.draw(st.sampled_from(["leaderboard", "score"])), "timeouts": "tolerated"}
     order = {0: 0, -1: 1, 1: 2}
-    found = [[order[s] for s in judge(m, Criterion(tau=tau, **change)).status.tolist()] for tau in taus]
-    assert all(a <= b for low, high in itertools.pairwise(found) for a, b in zip(low, high, strict=True))
+    result = [[order[s] for s in judge(m, Criterion(tau=tau, **change)).status.tolist()] for tau in taus]
+    assert all(a <= b for low, high in itertools.pairwise(result) for a, b in zip(low, high, strict=True))
 
 
 def test_programs_of_two_campaigns_are_not_compared():
     """Nothing but a named calibration lets them meet: estimates refuse, in one line."""
-    one, other = (measured([[1], [2]], reference=[1], campaign=name, problem=name) for name in ("may", "june"))
-    verdicts = [judge(m, Criterion()) for m in (one, other)]
+    single, second = (measured([[1], [2]], reference=[1], campaign=name, problem=name) for name in ("may", "june"))
+    verdicts = [judge(m, Criterion()) for m in (single, second)]
     with pytest.raises(ReplayError, match="campaigns june, may meet only through a named calibration"):
-        estimate(verdicts, [one, other], 1)
+        estimate(verdicts, [single, second], 1)

@@ -53,10 +53,10 @@ def test_what_all_sources_define_alike_is_shared():
         "class Extra: pass\ndef read(file): pass\n" + solve,
         "def read(): pass\n" + solve,
     ]
-    asked = shared(sources)
-    assert asked == {"Solution": None, "Solution.solve": (2, 0, 0, 0, 0)}
-    assert shared([*sources, "def broken(:"]) == asked  # what cannot be read says nothing
-    assert [kept_of(source, asked) for source in (*sources, "def solve(n): return n", "def broken(:")] == [
+    common = shared(sources)
+    assert common == {"Solution": None, "Solution.solve": (2, 0, 0, 0, 0)}
+    assert shared([*sources, "def broken(:"]) == common  # what cannot be read says nothing
+    assert [kept_of(source, common) for source in (*sources, "def solve(n): return n", "def broken(:")] == [
         1,
         1,
         1,
@@ -67,8 +67,8 @@ def test_what_all_sources_define_alike_is_shared():
 
 def test_sources_that_share_nothing_ask_for_nothing():
     """Programs that read standard input; and where none can be read nobody knows what is asked."""
-    asked = shared(["print(1)", "def f(): pass"])
-    assert asked == {}
-    assert kept_of("x = 1", asked) == 1
+    common = shared(["print(1)", "def f(): pass"])
+    assert common == {}
+    assert kept_of("x = 1", common) == 1
     assert shared(["def broken(:"]) is None
     assert shared([]) is None

@@ -17,7 +17,7 @@ from lapledger.replay.measurements import Outcome
 from lapledger.replay.studies.matrix import Matrix, family_figures, matrix
 from lapledger.replay.studies.models import find_runs
 from tests.replay.builders import measured, problems
-from tests.replay.program_groups import crowd
+from tests.replay.program_groups import candidates_of
 
 
 def alone(*models):
@@ -30,8 +30,8 @@ RUNS = {"slow": [95, 85, 75, None], "quick": [15, 25, 35, 45], "mixed": [15, 95,
 
 def two_problems():
     """On the second problem every model is right, and `slow` and `quick` have changed places."""
-    other = {"slow": [15, 25, 35, 45], "quick": [95, 85, 75, 65], "mixed": [15, 25, 15, 25]}
-    return [crowd("a", humans=10, models=RUNS), crowd("b", humans=10, models=other)]
+    walls = {"slow": [15, 25, 35, 45], "quick": [95, 85, 75, 65], "mixed": [15, 25, 15, 25]}
+    return [candidates_of("a", humans=10, models=RUNS), candidates_of("b", humans=10, models=walls)]
 
 
 @given(m=problems(outcomes=tuple(Outcome)))
@@ -41,11 +41,11 @@ def test_a_cell_is_the_estimate_of_its_criterion(m):
     models = tuple("ab"[i % 2] for i in range(len(m.programs)))
     m = dataclasses.replace(m, models=models)
     criteria = {str(tau): Criterion(tau=str(tau)) for tau in (100, 50, 20)} | {"late": PRESETS["relative-p50"]}
-    found = matrix([m], criteria, alone(*sorted(set(models))))
+    result = matrix([m], criteria, alone(*sorted(set(models))))
     for row, criterion in enumerate(criteria.values()):
-        for column, one in enumerate(estimate([judge(m, criterion)], [m], 1)):
-            assert found.values[row, column] == pytest.approx(100 * one.value, nan_ok=True)
-            assert (found.undecided[row, column], found.programs[row, column]) == (one.undecided, one.programs)
+        for column, part in enumerate(estimate([judge(m, criterion)], [m], 1)):
+            assert result.values[row, column] == pytest.approx(100 * part.value, nan_ok=True)
+            assert (result.undecided[row, column], result.programs[row, column]) == (part.undecided, part.programs)
 
 
 @given(m=st.lists(problems(outcomes=tuple(Outcome)), min_size=2, max_size=4))
@@ -53,18 +53,18 @@ def test_a_cell_is_the_estimate_of_its_criterion(m):
 def test_a_cell_has_the_interval_and_the_bound_of_its_criterion(m):
     """Over several problems: exactly what `estimate` says of it alone, its method too."""
     m = [
-        dataclasses.replace(one, problem=f"p{n}", models=tuple("ab"[i % 2] for i in range(len(one.programs))))
-        for n, one in enumerate(m)
+        dataclasses.replace(part, problem=f"p{n}", models=tuple("ab"[i % 2] for i in range(len(part.programs))))
+        for n, part in enumerate(m)
     ]
     criteria = {"p_50": Criterion(tau="50"), "limit": Criterion(limit_ms=1, timeouts="tolerated")}
-    models = sorted({by for one in m for by in one.models})
-    found = matrix(m, criteria, alone(*models))
+    models = sorted({by for part in m for by in part.models})
+    result = matrix(m, criteria, alone(*models))
     for row, criterion in enumerate(criteria.values()):
-        expected = estimate([judge(one, criterion) for one in m], m, 1)
-        for cell, one in zip(found.cells[row], expected, strict=True):
-            assert (cell.value, cell.upper_bound, cell.problems) == (one.value, one.upper_bound, one.problems)
-            assert (cell.interval, cell.method) == (one.interval, one.method)
-            assert found.over_runs(row, 0) is None
+        expected = estimate([judge(part, criterion) for part in m], m, 1)
+        for cell, part in zip(result.cells[row], expected, strict=True):
+            assert (cell.value, cell.upper_bound, cell.problems) == (part.value, part.upper_bound, part.problems)
+            assert (cell.interval, cell.method) == (part.interval, part.method)
+            assert result.over_runs(row, 0) is None
 
 
 def test_spread_and_range_by_hand():
@@ -73,9 +73,11 @@ def test_spread_and_range_by_hand():
     On `a`: slow passes 3/4 and 0/4, quick 4/4 and 4/4, mixed 2/4 and 1/4. On `b`: all right; slow 4/4, quick 0/4,
     mixed 4/4. So p_100 is 87.5, 100, 75 and p_50 is 50, 50, 62.5.
     """
-    found = matrix(two_problems(), {"p_100": Criterion(), "p_50": Criterion(tau="50")}, alone("slow", "quick", "mixed"))
-    assert found.values.tolist() == [[87.5, 100, 75], [50, 50, 62.5]]
-    (ranking,) = family_figures(found)
+    result = matrix(
+        two_problems(), {"p_100": Criterion(), "p_50": Criterion(tau="50")}, alone("slow", "quick", "mixed")
+    )
+    assert result.values.tolist() == [[87.5, 100, 75], [50, 50, 62.5]]
+    (ranking,) = family_figures(result)
     assert (ranking.family, ranking.criteria) == ("leaderboard ranking", 2)
     assert ranking.spread == pytest.approx((25 + 12.5) / 2)
     assert ranking.range == pytest.approx((37.5 + 50 + 12.5) / 3)
@@ -87,7 +89,7 @@ def test_spread_and_range_by_hand():
 
 def test_a_spread_beyond_its_interval_decides():
     """The same difference on each of twenty problems has an interval of width nothing."""
-    problems = [crowd(f"p{i}", humans=10, models={"slow": [95, 85], "quick": [15, 25]}) for i in range(20)]
+    problems = [candidates_of(f"p{i}", humans=10, models={"slow": [95, 85], "quick": [15, 25]}) for i in range(20)]
     (ranking,) = family_figures(matrix(problems, {"p_50": Criterion(tau="50")}, alone("slow", "quick")))
     assert (ranking.spread, ranking.half_width, ranking.range, ranking.decides) == (100, 0, 0, True)
 
@@ -102,20 +104,20 @@ def test_repeated_trainings_have_an_interval_of_their_own():
         return [15] * right + [None] * (4 - right)
 
     passed = {"a-1": 1, "a-2": 2, "a-3": 2, "b-1": 2, "b-2": 3, "b-3": 4}
-    both = [crowd(f"p{i}", humans=10, models={by: programs(n) for by, n in passed.items()}) for i in range(2)]
-    found = matrix(both, {"p_100": Criterion()}, find_runs(passed, ["a-{seed}", "b-{seed}"]))
-    assert found.runs == ("a", "b")
-    assert found.values[0] == pytest.approx([500 / 12, 75])
-    assert found.programs.tolist() == [[24, 24]]
-    (ranking,) = family_figures(found)
+    both = [candidates_of(f"p{i}", humans=10, models={by: programs(n) for by, n in passed.items()}) for i in range(2)]
+    result = matrix(both, {"p_100": Criterion()}, find_runs(passed, ["a-{seed}", "b-{seed}"]))
+    assert result.runs == ("a", "b")
+    assert result.values[0] == pytest.approx([500 / 12, 75])
+    assert result.programs.tolist() == [[24, 24]]
+    (ranking,) = family_figures(result)
     welch = stats.ttest_ind([0.5, 0.75, 1.0], [0.25, 0.5, 0.5], equal_var=False).confidence_interval()
     assert ranking.half_width_runs == pytest.approx(50 * (welch.high - welch.low))
     assert (ranking.half_width, ranking.spread) == (pytest.approx(0), pytest.approx(75 - 500 / 12))
-    own = stats.t.interval(0.95, 2, loc=75, scale=stats.sem([50, 75, 100]))
-    assert found.over_runs(0, 1) == pytest.approx((own[0] / 100, min(own[1] / 100, 1)))
+    interval = stats.t.interval(0.95, 2, loc=75, scale=stats.sem([50, 75, 100]))
+    assert result.over_runs(0, 1) == pytest.approx((interval[0] / 100, min(interval[1] / 100, 1)))
     assert not ranking.decides  # 33 points apart, and training again moves that by more
-    (one,) = family_figures(matrix(both, {"p_100": Criterion()}, alone("a-1", "b-3")))
-    assert (math.isnan(one.half_width_runs), one.decides) == (True, True)
+    (part,) = family_figures(matrix(both, {"p_100": Criterion()}, alone("a-1", "b-3")))
+    assert (math.isnan(part.half_width_runs), part.decides) == (True, True)
 
 
 def test_correlations_by_scipy():
@@ -124,7 +126,7 @@ def test_correlations_by_scipy():
     shares = rng.integers(0, 5, (4, 6, 3)) / 4
     shares[3] = 0.5
     counts = np.full((4, 6), 9)
-    found = Matrix(
+    result = Matrix(
         tuple("abcdef"),
         tuple((i,) for i in range(6)),
         tuple("wxyz"),
@@ -137,15 +139,15 @@ def test_correlations_by_scipy():
     means = shares.mean(axis=2)
     for i in range(3):
         for j in range(3):
-            assert found.correlations[i, j] == pytest.approx(stats.spearmanr(means[i], means[j]).statistic)
-    assert np.isnan(found.correlations[3]).all()
+            assert result.correlations[i, j] == pytest.approx(stats.spearmanr(means[i], means[j]).statistic)
+    assert np.isnan(result.correlations[3]).all()
 
 
 def test_runs_that_tie_in_the_mean_tie_in_the_correlation():
     """Shares of .1 .2 .3, .3 .2 .1 and .1 .3 .2 average to 0.2, whatever the last bit says."""
     first = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.1, 0.3, 0.2], [0.5, 0.5, 0.5]]
     second = [[0.2] * 3, [0.4] * 3, [0.3] * 3, [0.6] * 3]
-    found = Matrix(
+    result = Matrix(
         runs=tuple("abcd"),
         members=((0,), (1,), (2,), (3,)),
         criteria=("x", "y"),
@@ -156,17 +158,17 @@ def test_runs_that_tie_in_the_mean_tie_in_the_correlation():
         programs=np.ones((2, 4), dtype=np.int64),
     )
     expected = stats.spearmanr([2, 2, 2, 5], [2, 4, 3, 6]).statistic
-    assert found.correlations == pytest.approx(np.array([[1, expected], [expected, 1]]), abs=1e-12)
+    assert result.correlations == pytest.approx(np.array([[1, expected], [expected, 1]]), abs=1e-12)
 
 
 def test_a_criterion_without_problems_says_nothing():
     """Nothing takes 2 s: no value, no correlation, and its family counts only the criterion that has one."""
     criteria = {"2s": PRESETS["pre-2s"], "20ms": dataclasses.replace(PRESETS["pre-2s"], keep_ms=20)}
-    found = matrix(two_problems(), criteria, alone("slow", "quick"))
-    assert np.isnan(found.values[0]).all()
-    assert found.problems.tolist() == [[0, 0], [2, 2]]
-    assert np.isnan(found.correlations[0]).all()
-    (before,) = family_figures(found)
+    result = matrix(two_problems(), criteria, alone("slow", "quick"))
+    assert np.isnan(result.values[0]).all()
+    assert result.problems.tolist() == [[0, 0], [2, 2]]
+    assert np.isnan(result.correlations[0]).all()
+    (before,) = family_figures(result)
     assert (before.criteria, before.range) == (1, 0)
     (nothing,) = family_figures(matrix(two_problems(), {"2s": PRESETS["pre-2s"]}, alone("slow")))
     assert (nothing.criteria, math.isnan(nothing.spread), nothing.decides) == (0, True, False)

@@ -123,7 +123,7 @@ def test_robust_cv_without_references_is_undefined():
 
 
 @pytest.mark.parametrize(
-    ("change", "word"),
+    ("change", "text"),
     [
         ({"duplicate": np.zeros(2, dtype=np.int32)}, "duplicate: expected int64"),
         ({"candidate": np.ones(3, dtype=np.bool_)}, "candidate: expected bool"),
@@ -136,9 +136,9 @@ def test_robust_cv_without_references_is_undefined():
         ({"interface": np.full(2, 2, dtype=np.int8)}, "interface: values"),
     ],
 )
-def test_wrong_shapes_types_and_values_are_refused(change, word):
+def test_wrong_shapes_types_and_values_are_refused(change, text):
     """Measurements that do not fit together never reach the kernel."""
-    with pytest.raises(ReplayError, match=word):
+    with pytest.raises(ReplayError, match=text):
         measured([[1], [2]], reference=[], **change)
 
 

@@ -20,15 +20,15 @@ from lapledger.replay.studies.models import checkpoints
 from lapledger.replay.studies.robustness import line_axes, lines
 from lapledger.replay.studies.simulator import simulate
 from lapledger.replay.studies.sweeps import Axes, Point, sweep
-from tests.replay.program_groups import crowd
+from tests.replay.program_groups import candidates_of
 
 MS = 1_000_000
 FOOTER = "cut control=7,facts=1.2.3.4,requests=0\ncriterion correct 67d6291b3014"
-MAKERS = {"run-1k": [95, 85, None], "run-2k": [15, 45, 35], "base": [55, 65, 75]}
+MODELS = {"run-1k": [95, 85, None], "run-2k": [15, 45, 35], "base": [55, 65, 75]}
 
 
 def problems():
-    return [crowd(f"p{i}", humans=10, wrong=2, models=MAKERS) for i in range(3)]
+    return [candidates_of(f"p{i}", humans=10, wrong=2, models=MODELS) for i in range(3)]
 
 
 def sweep_picture(kind, axes=None):
@@ -39,7 +39,7 @@ def sweep_picture(kind, axes=None):
 def matrix_picture(kind):
     criteria = {name: PRESETS[name] for name in ("rlvr", "top-50", "pre-2s")}
     return matrix_plot(
-        matrix(problems(), criteria, {model: (model,) for model in MAKERS}), "campaign one", FOOTER, kind=kind
+        matrix(problems(), criteria, {model: (model,) for model in MODELS}), "campaign one", FOOTER, kind=kind
     )
 
 
@@ -51,7 +51,7 @@ def robustness_picture(kind):
 
 
 def curve_picture(kind):
-    steps = checkpoints(MAKERS, "run-{step}")
+    steps = checkpoints(MODELS, "run-{step}")
     tiers = {"p0": "easy", "p1": "hard"}
     points = learning_curve(
         problems(), Criterion(), steps, taus=["100", "50"], tiers=tiers, rng=lambda: np.random.default_rng(0)
@@ -61,8 +61,8 @@ def curve_picture(kind):
 
 def simulator_picture(kind):
     criteria = {name: PRESETS[name] for name in ("rlvr", "top-50", "per-test-top-30", "pre-2s", "leaderboard")}
-    found = simulate(problems(), criteria)
-    return simulator_plot(found, "campaign one", FOOTER, kind=kind)
+    result = simulate(problems(), criteria)
+    return simulator_plot(result, "campaign one", FOOTER, kind=kind)
 
 
 PICTURES = {
@@ -83,8 +83,8 @@ def test_pictures_repeat_and_say_what_they_show(draw):
     assert width >= 900
     assert height >= 450
     assert b"<svg" in svg
-    for word in (*PICTURES[draw], b"campaign one", b"cut control=7,facts=1.2.3.4,requests=0"):
-        assert word in svg, word
+    for text in (*PICTURES[draw], b"campaign one", b"cut control=7,facts=1.2.3.4,requests=0"):
+        assert text in svg, text
     assert (draw("png"), draw("svg")) == (png, svg)
     assert b"<dc:date>" not in svg
 
@@ -99,15 +99,15 @@ def test_four_things_may_vary_and_no_more():
 
 def test_one_point_is_a_picture_too():
     """A grid of one replay and one model."""
-    points = [one for one in sweep(problems(), Criterion(), Axes((50,))) if one.model == "base"]
+    points = [shown for shown in sweep(problems(), Criterion(), Axes((50,))) if shown.model == "base"]
     assert b"p_tau" in sweep_plot(points, "", FOOTER, kind="svg")
 
 
 def test_matplotlib_is_loaded_only_to_draw():
     """A command that draws nothing does not pay for it."""
     names = ("scatter", "heatmap", "curves", "swept")
-    words = ", ".join(["import sys, lapledger.replay.plots", *(f"lapledger.replay.plots.{name}" for name in names)])
-    done = subprocess.run([sys.executable, "-c", f"{words}; print('matplotlib' in sys.modules)"], capture_output=True)
+    imports = ", ".join(["import sys, lapledger.replay.plots", *(f"lapledger.replay.plots.{name}" for name in names)])
+    done = subprocess.run([sys.executable, "-c", f"{imports}; print('matplotlib' in sys.modules)"], capture_output=True)
     assert done.stdout == b"False\n"
 
 
@@ -117,7 +117,7 @@ def test_undecided_points_are_hollow():
     decided = [dataclasses.replace(point, tau=tau, undecided=0) for tau in (50, 30, 10)]
     drawn = [
         sweep_plot(
-            [dataclasses.replace(one, undecided=int(i < n)) for i, one in enumerate(decided)], "", "", kind="svg"
+            [dataclasses.replace(shown, undecided=int(i < n)) for i, shown in enumerate(decided)], "", "", kind="svg"
         )
         for n in range(4)
     ]
@@ -131,9 +131,9 @@ def test_long_names_and_empty_rows_are_drawn():
     """A matrix in which nothing is known, and names longer than a label."""
     nothing = np.full((2, 2, 1), np.nan)
     counts = np.zeros((2, 2), dtype=np.int64)
-    found = Matrix(
+    result = Matrix(
         ("a" * 60, "b"), ((0,), (1,)), ("c" * 60, "d"), ("pre-execution",) * 2, nothing, nothing, counts, counts
     )
-    svg = matrix_plot(found, "campaign one", FOOTER, kind="svg")
+    svg = matrix_plot(result, "campaign one", FOOTER, kind="svg")
     assert b"a" * 17 + b".." in svg
     assert b"a" * 35 not in svg

@@ -14,7 +14,7 @@ from scipy.stats import percentileofscore
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.judging.exact import among
 from lapledger.replay.judging.gates import judge
-from lapledger.replay.judging.ranks import MANY, Order, _merged, versus
+from lapledger.replay.judging.ranks import MERGE_FROM, Order, _merged, versus
 from lapledger.replay.measurements import Outcome
 from tests.replay.builders import make_tests, measured, problems, slow_quality
 
@@ -52,15 +52,15 @@ def completions(m):
     """Ways, all or 300 of them, in which killed runs (longer than their limit) and missing ones could have ended."""
     shape = m.outcome.shape
     known = sorted(set(m.wall_ns[m.outcome == Outcome.OK].ravel().tolist()))
-    places = sorted({0.5} | {d + h for d in known for h in (0, 0.5)} | {x + 0.5 for x in (2, 4, 6)})
+    durations = sorted({0.5} | {d + h for d in known for h in (0, 0.5)} | {x + 0.5 for x in (2, 4, 6)})
     cells = [[None] * shape[1] for _ in range(shape[0])]
     for p, t in np.ndindex(*shape):
         if m.outcome[p, t] == Outcome.OK:
             cells[p][t] = [int(m.wall_ns[p, t, 0])]
         elif m.outcome[p, t] == Outcome.TIME_LIMIT:
-            cells[p][t] = [x for x in places if x > m.limit_ns[p, t]]
+            cells[p][t] = [x for x in durations if x > m.limit_ns[p, t]]
         elif m.outcome[p, t] == Outcome.MISSING:
-            cells[p][t] = [*places, None]
+            cells[p][t] = [*durations, None]
         else:
             cells[p][t] = [None]
     flat = [cell for row in cells for cell in row]
@@ -188,7 +188,7 @@ def test_one_order_counts_as_a_search_does(data, shape):
 
     order, mine = Order.of(grid(references)), grid(runs)
     less, upto = order.counts(mine)
-    assert mine.size <= MANY  # so that this was the search
+    assert mine.size <= MERGE_FROM  # so that this was the search
     along = _merged(order.rising, mine)
     assert (along[0].tolist(), along[1].tolist()) == (less.tolist(), upto.tolist())
 
@@ -197,7 +197,7 @@ def test_large_problems_are_counted_along_one_order():
     """The oracle counts pairs; large enough that both ways of counting are taken."""
     random = np.random.default_rng(0)
     values, mine = random.integers(0, 40, (9, 7)), random.integers(0, 40, (300, 7))
-    assert mine.size > MANY
+    assert mine.size > MERGE_FROM
     less, upto = Order.of(values).counts(mine)
     assert less.tolist() == (values[None] < mine[:, None]).sum(axis=1).tolist()
     assert upto.tolist() == (values[None] <= mine[:, None]).sum(axis=1).tolist()
@@ -211,8 +211,10 @@ def test_large_problems_are_counted_along_one_order():
 def test_places_among_the_same_scores(mine, theirs, alike):
     """The oracle compares fractions; alike: all their denominators are one, as nearly always."""
     theirs = [(top, 4 if alike else bottom) for top, bottom in theirs]
-    scores = [tuple(np.array([one[i] for one in side], dtype=np.int64) for i in range(2)) for side in (mine, theirs)]
+    scores = [
+        tuple(np.array([score[i] for score in half], dtype=np.int64) for i in range(2)) for half in (mine, theirs)
+    ]
     less, upto = among(*scores)
-    fractions = [[Fraction(*one) for one in side] for side in (mine, theirs)]
-    assert less.tolist() == [sum(other < one for other in fractions[1]) for one in fractions[0]]
-    assert upto.tolist() == [sum(other <= one for other in fractions[1]) for one in fractions[0]]
+    fractions = [[Fraction(*score) for score in half] for half in (mine, theirs)]
+    assert less.tolist() == [sum(reference < score for reference in fractions[1]) for score in fractions[0]]
+    assert upto.tolist() == [sum(reference <= score for reference in fractions[1]) for score in fractions[0]]

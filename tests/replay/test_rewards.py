@@ -18,31 +18,33 @@ from tests.replay.builders import MS, measured, problems
 ALL = tuple(Outcome)
 
 
-def verdicts(c, g, q=(0, 0, 1), *, idle=False, pool=4):
+def verdicts(c, g, q=(0, 0, 1), *, none_finished=False, pool=4):
     """Verdicts with the gates and the quality (from, to, of) given, all else from a small problem."""
     wall = [[1]] * len(c)
-    one = judge(measured(wall, reference=[]), Criterion())
+    base = judge(measured(wall, reference=[]), Criterion())
     lo, hi, den = (np.full(len(c), part, dtype=np.int64) for part in q)
     change = {"c": np.array(c, dtype=np.int8), "g": np.array(g, dtype=np.int8), "q_lo": lo, "q_hi": hi, "q_den": den}
     sizes = np.full(len(c), pool, dtype=np.int64)
-    return dataclasses.replace(one, pool_size=sizes, idle=np.full(len(c), idle, dtype=np.bool_), **change)
+    return dataclasses.replace(
+        base, pool_size=sizes, none_finished=np.full(len(c), none_finished, dtype=np.bool_), **change
+    )
 
 
 @given(m=problems(outcomes=ALL), criterion=st.sampled_from([PRESETS["correct"], PRESETS["top-30"], PRESETS["rlvr"]]))
 @settings(deadline=None)
 def test_collapsed_binary_follows_the_verdict(m, criterion):
     """+1 for a pass, -1 for a fail and open when undecided: min(c~, g~)."""
-    found = judge(m, dataclasses.replace(criterion, reward="collapsed-binary"))
+    judged = judge(m, dataclasses.replace(criterion, reward="collapsed-binary"))
     table = {1: 1.0, 0: -1.0, -1: np.nan}
-    np.testing.assert_array_equal(reward(found, criterion), [table[s] for s in found.status.tolist()])
+    np.testing.assert_array_equal(reward(judged, criterion), [table[s] for s in judged.status.tolist()])
 
 
 def test_binary_rewards_by_hand():
     """c = 0 is -1 whatever g; a gate known to fail settles collapsed binary; correctness only ignores g."""
-    found = verdicts([1, 1, 1, 0, 0, -1, -1], [1, 0, -1, 1, -1, 0, 1])
+    judged = verdicts([1, 1, 1, 0, 0, -1, -1], [1, 0, -1, 1, -1, 0, 1])
     nan = np.nan
-    np.testing.assert_array_equal(reward(found, Criterion()), [1, -1, nan, -1, -1, -1, nan])
-    np.testing.assert_array_equal(reward(found, Criterion(reward="correctness-only")), [1, 1, 1, -1, -1, nan, nan])
+    np.testing.assert_array_equal(reward(judged, Criterion()), [1, -1, nan, -1, -1, -1, nan])
+    np.testing.assert_array_equal(reward(judged, Criterion(reward="correctness-only")), [1, 1, 1, -1, -1, nan, nan])
 
 
 CASES = [  # reward, shape, then by hand for (c, g) = (1, 1), (1, 0), (0, 1) at q = 3/10
@@ -62,36 +64,36 @@ CASES = [  # reward, shape, then by hand for (c, g) = (1, 1), (1, 0), (0, 1) at 
 @pytest.mark.parametrize(("family", "shape", "expected"), CASES)
 def test_a_reward_by_hand(family, shape, expected):
     """Family by shape at q = 3/10, with B = 10, s = w = 1/2."""
-    found = verdicts([1, 1, 0], [1, 0, 1], (3, 3, 10))
-    assert reward(found, Criterion(reward=family, shape=shape)) == pytest.approx(expected)
+    judged = verdicts([1, 1, 0], [1, 0, 1], (3, 3, 10))
+    assert reward(judged, Criterion(reward=family, shape=shape)) == pytest.approx(expected)
 
 
 def test_weights_are_those_of_the_criterion():
     """w = 0.2 and s = 0.25: 0.2 * 1 + 0.8 * 0.4 = 0.52; 0.25 * 1 + 0.75 * 0.4 = 0.55; of four buckets the second."""
-    found = verdicts([1], [1], (3, 3, 10))
-    assert reward(found, Criterion(reward="additive", shape="continuous", weight="0.2")) == pytest.approx([0.52])
-    assert reward(found, Criterion(reward="collapsed", shape="split", split="0.25")) == pytest.approx([0.55])
-    assert reward(found, Criterion(reward="collapsed", shape="bucketed", buckets=4)) == pytest.approx([1 / 3])
+    judged = verdicts([1], [1], (3, 3, 10))
+    assert reward(judged, Criterion(reward="additive", shape="continuous", weight="0.2")) == pytest.approx([0.52])
+    assert reward(judged, Criterion(reward="collapsed", shape="split", split="0.25")) == pytest.approx([0.55])
+    assert reward(judged, Criterion(reward="collapsed", shape="bucketed", buckets=4)) == pytest.approx([1 / 3])
 
 
 @given(st.integers(0, 60), st.integers(1, 60), st.integers(2, 30))
 def test_buckets_are_exact(q, den, buckets):
     """1 - 2 (max(ceil(q B), 1) - 1)/(B - 1), as fractions; two buckets are the gate at 50%."""
     q = min(q, den)
-    found = verdicts([1], [1], (q, q, den))
+    judged = verdicts([1], [1], (q, q, den))
     index = max(-(-q * buckets // den), 1)
     expected = 1 - 2 * Fraction(index - 1, buckets - 1)
-    assert reward(found, Criterion(reward="collapsed", shape="bucketed", buckets=buckets))[0] == float(expected)
-    two = reward(found, Criterion(reward="collapsed", shape="bucketed", buckets=2))[0]
+    assert reward(judged, Criterion(reward="collapsed", shape="bucketed", buckets=buckets))[0] == float(expected)
+    two = reward(judged, Criterion(reward="collapsed", shape="bucketed", buckets=2))[0]
     assert two == (1 if 2 * q <= den else -1)
 
 
 def test_groups_of_multitask_alternate():
     """Even groups are paid for correctness, odd ones for speed; without a group nothing is decided."""
-    found = verdicts([1, 1, 0, 0, 1], [0, 0, 1, 1, 1])
+    judged = verdicts([1, 1, 0, 0, 1], [0, 0, 1, 1, 1])
     criterion, group = Criterion(reward="multitask"), np.array([0, 1, 2, 3, -1])
-    np.testing.assert_array_equal(reward(found, criterion, group=group), [1, -1, -1, 1, np.nan])
-    assert np.isnan(reward(found, criterion)).all()
+    np.testing.assert_array_equal(reward(judged, criterion, group=group), [1, -1, -1, 1, np.nan])
+    assert np.isnan(reward(judged, criterion)).all()
 
 
 def test_raw_duration_by_hand():
@@ -102,8 +104,8 @@ def test_raw_duration_by_hand():
 
 def test_split_by_hand():
     """One half from the gate at 30%, one from 1 - 2 q: fast is q = 0 and passes, mixed 2/5 and does not."""
-    found = judge(example(), PRESETS["split"])
-    assert reward(found, PRESETS["split"])[5:] == pytest.approx([1, -0.5 + 0.5 * 0.2, -1, -1, -1])
+    judged = judge(example(), PRESETS["split"])
+    assert reward(judged, PRESETS["split"])[5:] == pytest.approx([1, -0.5 + 0.5 * 0.2, -1, -1, -1])
 
 
 def test_a_wrong_answer_is_paid_for_its_speed_where_the_family_says_so():
@@ -120,36 +122,36 @@ def test_no_finished_test_has_no_efficiency():
     """Wrong, and killed or crashed on every optimization test: e = -1, though a kill alone would leave it open."""
     m = measured([[4, 4], [5, 5], [6, 6]], reference=[1, 2], outcome=[[6, 3], [1, 1], [1, 1]], limit=4)
     criterion = Criterion(tau="30", reward="optimization-only", shape="continuous")
-    found = judge(m, criterion)
-    assert (found.c[0], found.idle[0]) == (0, True)
-    assert efficiency(found, criterion)[0][0] < efficiency(found, criterion)[1][0]
-    assert reward(found, criterion)[0] == -1
+    judged = judge(m, criterion)
+    assert (judged.c[0], judged.none_finished[0]) == (0, True)
+    assert efficiency(judged, criterion)[0][0] < efficiency(judged, criterion)[1][0]
+    assert reward(judged, criterion)[0] == -1
 
 
 def test_a_killed_run_leaves_bounds():
     """Killed at 4 ns among 3 and 5 ns: q from 1/2 to 1, so the continuous reward lies between -1 and 0: undecided."""
     m = measured([[4], [3], [5]], reference=[1, 2], outcome=[[6], [1], [1]], limit=4)
     criterion = Criterion(reading="score", reward="collapsed", shape="continuous", timeouts="tolerated")
-    found = judge(m, criterion)
-    assert np.isnan(reward(found, criterion)[0])
-    assert [end[0] for end in bounds(found, criterion)] == [-1, 0]
+    judged = judge(m, criterion)
+    assert np.isnan(reward(judged, criterion)[0])
+    assert [end[0] for end in bounds(judged, criterion)] == [-1, 0]
     bucketed = dataclasses.replace(criterion, shape="bucketed", buckets=2)
-    assert [end[0] for end in bounds(found, bucketed)] == [-1, 1]
+    assert [end[0] for end in bounds(judged, bucketed)] == [-1, 1]
 
 
 def test_bounds_meet_where_buckets_hide_the_doubt():
     """q from 3/10 to 4/10 is one bucket of two: decided, though q is not."""
-    found = verdicts([1], [1], (3, 4, 10))
-    assert reward(found, Criterion(reward="collapsed", shape="bucketed", buckets=2)).tolist() == [1]
-    assert np.isnan(reward(found, Criterion(reward="collapsed", shape="continuous"))).all()
+    judged = verdicts([1], [1], (3, 4, 10))
+    assert reward(judged, Criterion(reward="collapsed", shape="bucketed", buckets=2)).tolist() == [1]
+    assert np.isnan(reward(judged, Criterion(reward="collapsed", shape="continuous"))).all()
 
 
 def test_a_pool_too_small_leaves_efficiency_open():
     """min_references holds for the graded shapes as for the gate."""
-    found = verdicts([1], [1], (3, 3, 10), pool=2)
+    judged = verdicts([1], [1], (3, 3, 10), pool=2)
     graded = Criterion(reward="collapsed", shape="continuous", min_references=3)
-    assert [end.tolist() for end in bounds(found, graded)] == [[-1], [1]]
-    assert np.isnan(reward(found, graded)).all()
+    assert [end.tolist() for end in bounds(judged, graded)] == [[-1], [1]]
+    assert np.isnan(reward(judged, graded)).all()
 
 
 def test_a_problem_that_left_the_environment_has_no_reward():
@@ -166,7 +168,7 @@ def test_every_reward_lies_between_its_bounds_in_minus_one_to_one(m, data):
     family = data.draw(st.sampled_from(["collapsed", "two-gate", "additive", "optimization-only", "correctness-only"]))
     shape = data.draw(st.sampled_from(["binary", "bucketed", "continuous", "split"]))
     criterion = Criterion(tau="30", reward=family, shape=shape, timeouts="tolerated")
-    found = judge(m, criterion)
-    low, high = bounds(found, criterion)
+    judged = judge(m, criterion)
+    low, high = bounds(judged, criterion)
     assert ((low >= -1) & (low <= high) & (high <= 1)).all()
-    assert np.array_equal(np.isnan(reward(found, criterion)), low != high)
+    assert np.array_equal(np.isnan(reward(judged, criterion)), low != high)

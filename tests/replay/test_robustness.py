@@ -9,7 +9,7 @@ from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.studies.robustness import ALPHA, BETA, gain, line_axes, lines
 from lapledger.replay.studies.sweeps import Point, sweep
-from tests.replay.program_groups import crowd
+from tests.replay.program_groups import candidates_of
 
 MS = 1_000_000
 
@@ -18,11 +18,11 @@ def rng():
     return np.random.default_rng(0)
 
 
-def point(model, **other):
+def point(model, **overrides):
     """One model at one place."""
     plain = {"alpha": 1.0, "beta_ns": 0, "timeout_ns": None, "tau": 50, "p_tau": 1.0, "interval": None, "method": "t"}
-    counts = {"at_most": other.get("p_tau", 1.0), "undecided": 0, "programs": 4, "problems": 2}
-    return Point(model, **(plain | counts | other))
+    counts = {"at_most": overrides.get("p_tau", 1.0), "undecided": 0, "programs": 4, "problems": 2}
+    return Point(model, **(plain | counts | overrides))
 
 
 def test_the_lines_of_a_small_campaign():
@@ -31,10 +31,10 @@ def test_the_lines_of_a_small_campaign():
     At alpha = 1 the model has four references before it, at alpha = 0.5 (5 to 50 ms) eight; with beta = -40 ms eight,
     of which four are clipped at 0. The baseline, with seven of ten before it, passes once they take twice as long.
     """
-    problems = [crowd("a", humans=10, models={"model": [45], "base": [75]})]
+    problems = [candidates_of("a", humans=10, models={"model": [45], "base": [75]})]
     grids = line_axes((50,), alphas=(0.5, 1.0, 2.0), betas_ns=(-40 * MS, 0, 40 * MS))
-    found = lines((sweep(problems, Criterion(), grids[0]), sweep(problems, Criterion(), grids[1])), "base", rng())
-    mine = {(one.model, one.along): one for one in found if one.model != "human"}
+    by_line = lines((sweep(problems, Criterion(), grids[0]), sweep(problems, Criterion(), grids[1])), "base", rng())
+    mine = {(line.model, line.along): line for line in by_line if line.model != "human"}
     assert mine["model", BETA].at == (-40 * MS, 0, 40 * MS)
     assert mine["model", BETA].p_tau == (0, 100, 100)
     assert mine["model", ALPHA].at == (0.5, 1.0, 2.0)
@@ -65,20 +65,20 @@ def test_points_are_matched_by_place_and_tau():
             ("b", 30, 10, 3.0),
         )
     ]
-    found = {(one.model, one.tau): one for one in lines((grid, grid), "b", rng()) if one.along == BETA}
-    assert found["m", 50].gain == pytest.approx((-50, 100))
-    assert found["m", 30].gain == pytest.approx((200,))
-    assert found["m", 50].undecided == (1, 1)
-    assert (found["m", 50].interval, found["m", 50].at_most) == (((9, 12), (29, 32)), (20, 40))
+    by_line = {(line.model, line.tau): line for line in lines((grid, grid), "b", rng()) if line.along == BETA}
+    assert by_line["m", 50].gain == pytest.approx((-50, 100))
+    assert by_line["m", 30].gain == pytest.approx((200,))
+    assert by_line["m", 50].undecided == (1, 1)
+    assert (by_line["m", 50].interval, by_line["m", 50].at_most) == (((9, 12), (29, 32)), (20, 40))
     # at -10 ns m is 10 to 20 and b 20 to 30; at 10 ns m is 30 to 40 and b 15 to 25
-    assert found["m", 50].gain_bounds == (pytest.approx((-200 / 3, 0)), pytest.approx((20, 500 / 3)))
-    assert found["b", 50].gain_bounds == ((0, 0), (0, 0))
+    assert by_line["m", 50].gain_bounds == (pytest.approx((-200 / 3, 0)), pytest.approx((20, 500 / 3)))
+    assert by_line["b", 50].gain_bounds == ((0, 0), (0, 0))
 
 
 def test_a_gain_over_what_may_be_nothing_has_no_upper_bound():
     """The baseline passes 0 to 10%: no gain is known, at least 0 and without an end if all of it is undecided."""
     grid = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0, at_most=10.0, undecided=1)]
-    mine, base = ({one.model: one for one in lines((grid, grid), "b", rng())}[model] for model in "mb")
+    mine, base = ({line.model: line for line in lines((grid, grid), "b", rng())}[model] for model in "mb")
     assert (math.isnan(mine.gain[0]), mine.gain_bounds) == (True, ((0, math.inf),))
     assert base.gain_bounds == (None,)
     nothing = [point("m", p_tau=10.0, at_most=10.0), point("b", p_tau=0.0)]
@@ -97,16 +97,18 @@ def test_a_gain_has_an_interval_by_drawing_problems_for_both(compiled, monkeypat
     monkeypatch.setattr("lapledger.replay.engines.MACHINE_CODE_FROM", 0 if compiled else 10**9)
     mine, base = np.array([4, 3, 4, 2, 4]), np.array([1, 2, 2, 1, 3])
     problems = [
-        crowd(f"p{i}", humans=10, models={"m": [15] * a + [95] * (4 - a), "b": [15] * b + [95] * (4 - b)})
+        candidates_of(f"p{i}", humans=10, models={"m": [15] * a + [95] * (4 - a), "b": [15] * b + [95] * (4 - b)})
         for i, (a, b) in enumerate(zip(mine, base, strict=True))
     ]
     grids = line_axes((50,), alphas=(1.0,), betas_ns=(0,))
     points = tuple(sweep(problems, Criterion(), axes, with_shares=True) for axes in grids)
-    assert {tuple(one.shares) for one in points[0] if one.model == "m"} == {tuple(mine / 4)}
-    found = {(one.model, one.along): one for one in lines(points, "b", rng())}
+    assert {tuple(line.shares) for line in points[0] if line.model == "m"} == {tuple(mine / 4)}
+    by_line = {(line.model, line.along): line for line in lines(points, "b", rng())}
     drawn = np.random.default_rng(0).integers(0, 5, (10_000, 5))
     gains = 100 * (mine[drawn].mean(axis=1) / base[drawn].mean(axis=1) - 1)
     for along in (ALPHA, BETA):
-        assert found["m", along].gain_interval[0] == pytest.approx(tuple(np.percentile(gains, [2.5, 97.5])))
-        assert found["b", along].gain_interval == ((0, 0),)
-    assert {one.gain_interval for one in lines((sweep(problems, Criterion(), grids[0]),) * 2, "b", rng())} == {(None,)}
+        assert by_line["m", along].gain_interval[0] == pytest.approx(tuple(np.percentile(gains, [2.5, 97.5])))
+        assert by_line["b", along].gain_interval == ((0, 0),)
+    assert {line.gain_interval for line in lines((sweep(problems, Criterion(), grids[0]),) * 2, "b", rng())} == {
+        (None,)
+    }

@@ -28,8 +28,8 @@ def value(name, mine=CANDIDATE, references=REFERENCES, kind="mean"):
     """The statistic of one program among references, durations in ns, as a person reads it."""
     pool = Pool(2 * references, 2 * references, np.arange(len(references)))
     outside = pool.column(np.array([len(references)]))
-    sides = against(pool, 2 * mine, 2 * mine, rows=np.array([0]), groups=[outside])
-    numerator, denominator = score(name, sides, kind)[0]
+    ends = against(pool, 2 * mine, 2 * mine, rows=np.array([0]), groups=[outside])
+    numerator, denominator = score(name, ends, kind)[0]
     return shown(name, int(numerator[0]), int(denominator[0]), mine.shape[1])
 
 
@@ -138,10 +138,10 @@ def test_the_win_rate_counts_pairs(table):
 @given(st.integers(1, 2**61))
 def test_logarithms_are_rounded_to_the_nearest_step(number):
     """2 * steps - 1 <= 2 * 2^16 * log2(x) <= 2 * steps + 1, in whole numbers where they are small enough."""
-    found = int(log_steps(np.array([number]))[0])
-    assert found == pytest.approx(math.log2(number) * LOG_STEPS, abs=0.51)
+    result = int(log_steps(np.array([number]))[0])
+    assert result == pytest.approx(math.log2(number) * LOG_STEPS, abs=0.51)
     if number < 32:
-        assert 2 ** (2 * found - 1) <= number ** (2 * LOG_STEPS) <= 2 ** (2 * found + 1)
+        assert 2 ** (2 * result - 1) <= number ** (2 * LOG_STEPS) <= 2 ** (2 * result + 1)
 
 
 def test_logarithms_near_the_middle_of_two_steps_are_computed_again():
@@ -168,7 +168,7 @@ def test_the_table_is_complete():
     """Seventeen names, the same as the criterion's words, in the same order; each says its formula."""
     assert tuple(STATISTICS) == OF_PERCENTILES + OF_TIMES
     assert len(STATISTICS) == 17
-    assert all(one.formula for one in STATISTICS.values())
+    assert all(statistic.formula for statistic in STATISTICS.values())
 
 
 @given(table=tables(), test=st.integers(0, 11), more=DURATIONS, name=st.sampled_from(sorted(MONOTONE)))
@@ -221,8 +221,8 @@ def test_ratios_of_long_durations_are_exact_too():
 
 def test_the_example_of_the_reference_page():
     """mixed: 40 of percent by the mean, 1615 ms in all, (65/70 + 650/500 + 900/3000)/3 = 0.842857 by ratios."""
-    found = [statistic_value(name, "mixed") for name in ("mean", "total", "mean-ratio", "win-rate")]
-    assert found == pytest.approx([40, 1615 * MS, 0.842857, 0.4], abs=1e-6)
+    result = [statistic_value(name, "mixed") for name in ("mean", "total", "mean-ratio", "win-rate")]
+    assert result == pytest.approx([40, 1615 * MS, 0.842857, 0.4], abs=1e-6)
 
 
 def test_an_unknown_median_leaves_a_slope_open():

@@ -13,7 +13,7 @@ from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.gates import judge
-from lapledger.replay.studies.problem_batches import Many, is_common, judge_many, rates_of
+from lapledger.replay.studies.problem_batches import ProblemBatch, is_common, judge_many
 from lapledger.replay.studies.scaling import Scale, scaled
 from lapledger.replay.studies.sweeps import Axes, Point, at, sweep
 from tests.replay.builders import MS, make_tests, measured
@@ -25,17 +25,17 @@ from tests.replay.worlds import common, measurements
 def test_machine_code_weighs_as_the_court_does(m, criterion, data):
     """The oracle is `judge`, problem by problem, on the scaled measurements; whole numbers, so all are equal."""
     by = Scale(data.draw(st.sampled_from([1.0, 0.5, 1.3])), data.draw(st.sampled_from([0, MS, -2 * MS])))
-    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
+    m = [dataclasses.replace(problem, problem=f"p{n}") for n, problem in enumerate(m)]
     assert is_common(criterion)
-    found, start = Many.of(m, criterion).weigh(criterion, by), 0
-    for one in m:
-        rows = slice(start, start := start + len(one.programs))
-        verdicts, own = judge(scaled(one, criterion, by), criterion), slice(0, len(one.programs))
-        assert found.c[rows].tolist() == verdicts.c[own].tolist()
-        assert found.gate(criterion)[rows].tolist() == verdicts.g[own].tolist()
-        assert found.status(criterion)[rows].tolist() == verdicts.status[own].tolist()
-        for name in ("q_lo", "q_hi", "q_den", "pool_size", "beyond", "idle"):
-            assert getattr(found, name)[rows].tolist() == getattr(verdicts, name)[own].tolist(), name
+    result, start = ProblemBatch.of(m, criterion).evaluate(criterion, by), 0
+    for problem in m:
+        rows = slice(start, start := start + len(problem.programs))
+        verdicts, all_rows = judge(scaled(problem, criterion, by), criterion), slice(0, len(problem.programs))
+        assert result.c[rows].tolist() == verdicts.c[all_rows].tolist()
+        assert result.gate(criterion)[rows].tolist() == verdicts.g[all_rows].tolist()
+        assert result.status(criterion)[rows].tolist() == verdicts.status[all_rows].tolist()
+        for name in ("q_lo", "q_hi", "q_den", "pool_size", "censored_below_limit", "none_finished"):
+            assert getattr(result, name)[rows].tolist() == getattr(verdicts, name)[all_rows].tolist(), name
 
 
 @pytest.fixture(params=[0, 10**9], ids=["machine code", "one by one"])
@@ -48,20 +48,20 @@ def either(request, monkeypatch):
 @settings(deadline=None, max_examples=40)
 def test_every_point_is_its_single_replay(m, criterion, compiled):
     """p_tau, its interval over problems, its bound and its counts are those of `estimate`, to the last bit."""
-    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
+    m = [dataclasses.replace(problem, problem=f"p{n}") for n, problem in enumerate(m)]
     axes = Axes((100, 50, 10), timeouts_ns=(None, 2 * MS), alphas=(1.0, 0.75), betas_ns=(0, -MS))
-    heard = []
+    reported = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lapledger.replay.engines, "MACHINE_CODE_FROM", 0 if compiled else 10**9)
-        points = sweep(m, criterion, axes, heard.append)
-    assert sum(heard) == axes.replays == 24
+        points = sweep(m, criterion, axes, reported.append)
+    assert sum(reported) == axes.replays == 24
     expected = []
     for scale in axes.scales:
-        pools = [scaled(one, criterion, scale) for one in m]
+        pools = [scaled(problem, criterion, scale) for problem in m]
         for timeout in axes.timeouts_ns:
             for tau in axes.taus:
-                asked = at(criterion, timeout, tau)
-                estimates = estimate([judge(pool, asked) for pool in pools], pools, 1)
+                at_cell = at(criterion, timeout, tau)
+                estimates = estimate([judge(pool, at_cell) for pool in pools], pools, 1)
                 expected += [
                     Point(
                         e.model,
@@ -97,20 +97,20 @@ def test_slower_references_lift_candidates(either):
     """
     criterion = Criterion(reading="score")
     axes = Axes((50, 25), alphas=(0.5, 1.0, 2.0), betas_ns=(0, -300 * MS))
-    found = {(p.alpha, p.beta_ns, p.tau): p.p_tau for p in sweep([pool_of_four()], criterion, axes)}
-    assert found[1.0, 0, 50] == 100
-    assert found[1.0, 0, 25] == 50
-    assert found[2.0, 0, 25] == 100
-    assert found[0.5, 0, 50] == 50  # 90 ms: one of four is faster
-    assert found[0.5, 0, 25] == 50
-    assert found[1.0, -300 * MS, 50] == 0
-    assert found[2.0, -300 * MS, 50] == 100  # 0, 100, 300, 500: 250 ms behind two, 90 ms behind one
+    result = {(p.alpha, p.beta_ns, p.tau): p.p_tau for p in sweep([pool_of_four()], criterion, axes)}
+    assert result[1.0, 0, 50] == 100
+    assert result[1.0, 0, 25] == 50
+    assert result[2.0, 0, 25] == 100
+    assert result[0.5, 0, 50] == 50  # 90 ms: one of four is faster
+    assert result[0.5, 0, 25] == 50
+    assert result[1.0, -300 * MS, 50] == 0
+    assert result[2.0, -300 * MS, 50] == 100  # 0, 100, 300, 500: 250 ms behind two, 90 ms behind one
 
 
 def test_a_timeout_is_asked_as_a_limit_on_optimization_tests(either):
     """By hand: 200 ms stop the candidate of 250 ms, and two references leave the pool."""
-    found = sweep([pool_of_four()], Criterion(), Axes((100,), timeouts_ns=(None, 200 * MS, 50 * MS)))
-    assert [(p.timeout_ns, p.p_tau) for p in found] == [(None, 100.0), (200 * MS, 50.0), (50 * MS, 0.0)]
+    result = sweep([pool_of_four()], Criterion(), Axes((100,), timeouts_ns=(None, 200 * MS, 50 * MS)))
+    assert [(p.timeout_ns, p.p_tau) for p in result] == [(None, 100.0), (200 * MS, 50.0), (50 * MS, 0.0)]
 
 
 def test_other_criteria_are_judged_one_by_one():
@@ -119,8 +119,8 @@ def test_other_criteria_are_judged_one_by_one():
     assert not is_common(criterion)
     (point,) = sweep([pool_of_four()], criterion, Axes((100,), alphas=(2.0,)))
     pool = scaled(pool_of_four(), criterion, Scale(2.0))
-    (one,) = estimate([judge(pool, criterion)], [pool], 1)
-    assert (point.model, point.p_tau) == (one.model, 100 * one.value)
+    (problem,) = estimate([judge(pool, criterion)], [pool], 1)
+    assert (point.model, point.p_tau) == (problem.model, 100 * problem.value)
 
 
 def test_a_problem_that_left_is_not_counted():
@@ -130,7 +130,7 @@ def test_a_problem_that_left_is_not_counted():
 
 
 @pytest.mark.parametrize(
-    ("axes", "words"),
+    ("axes", "message"),
     [
         ({"taus": ()}, "an axis is empty"),
         ({"taus": (0,)}, "tau 0"),
@@ -141,8 +141,8 @@ def test_a_problem_that_left_is_not_counted():
         ({"taus": (50,), "betas_ns": (2**61,)}, "a beta of"),
     ],
 )
-def test_a_grid_of_wrong_values_is_refused(axes, words):
-    with pytest.raises(ReplayError, match=words):
+def test_a_grid_of_wrong_values_is_refused(axes, message):
+    with pytest.raises(ReplayError, match=message):
         Axes(**axes)
 
 
@@ -155,33 +155,34 @@ def test_memory_is_not_scaled(either):
 
 
 def test_other_criteria_than_the_prepared_ones_are_refused():
-    many = Many.of([pool_of_four()], Criterion())
+    batch = ProblemBatch.of([pool_of_four()], Criterion())
     with pytest.raises(ReplayError, match="judge this one by itself"):
-        many.weigh(Criterion(clock="cpu"))
+        batch.evaluate(Criterion(clock="cpu"))
     with pytest.raises(ReplayError, match="judge this one by itself"):
-        many.weigh(Criterion(limit_quantile="50"))
+        batch.evaluate(Criterion(limit_quantile="50"))
 
 
 @given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common())
 @settings(deadline=None, max_examples=40)
 def test_many_problems_are_judged_as_one_by_one(m, criterion):
     """Verdicts in machine code are those of `judge`, ranks and reasons too, and so is what estimates make of them."""
-    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
-    expected = [judge(one, criterion) for one in m]
-    for found, verdicts in zip(judge_many(m, criterion), expected, strict=True):
-        names = {field.name for field in dataclasses.fields(verdicts)} - {"looking"}
+    m = [dataclasses.replace(problem, problem=f"p{n}") for n, problem in enumerate(m)]
+    expected = [judge(problem, criterion) for problem in m]
+    for result, verdicts in zip(judge_many(m, criterion), expected, strict=True):
+        names = {field.name for field in dataclasses.fields(verdicts)} - {"details_from"}
         for name in sorted(names | {"k_lo", "k_hi", "reason"}):
-            ours, theirs = getattr(found, name), getattr(verdicts, name)
+            ours, theirs = getattr(result, name), getattr(verdicts, name)
             assert np.array_equal(ours, theirs), name
             assert np.asarray(ours).dtype == np.asarray(theirs).dtype, name
-    rates = {rate.model: rate for rate in rates_of(iter(m), criterion)}
+    batch = ProblemBatch.of(m, criterion)
+    rates = {rate.model: rate for rate in batch.programs.rates(batch.evaluate(criterion).status(criterion))}
     estimates = estimate(expected, m, 1)
-    assert sorted(rates) == [one.model for one in estimates]
-    for one in estimates:
-        rate = rates[one.model]
-        assert (rate.value, rate.passed, rate.undecided) == (one.value, one.passed, one.undecided)
-        assert (rate.programs, rate.problems) == (one.programs, one.problems)
-        assert (rate.upper_bound, rate.interval, rate.method) == (one.upper_bound, one.interval, one.method)
+    assert sorted(rates) == [problem.model for problem in estimates]
+    for problem in estimates:
+        rate = rates[problem.model]
+        assert (rate.value, rate.passed, rate.undecided) == (problem.value, problem.passed, problem.undecided)
+        assert (rate.programs, rate.problems) == (problem.programs, problem.problems)
+        assert (rate.upper_bound, rate.interval, rate.method) == (problem.upper_bound, problem.interval, problem.method)
 
 
 @pytest.mark.parametrize("reading", ["leaderboard", "score"])
@@ -198,6 +199,6 @@ def test_many_references_are_searched(reading):
         tests=make_tests(4, original=1),
     )
     criterion = Criterion(tau="30", reading=reading, correctness="original")
-    (found,), expected = judge_many([m], criterion), judge(m, criterion)
+    (result,), expected = judge_many([m], criterion), judge(m, criterion)
     for name in ("c", "g", "status", "q_lo", "q_hi", "q_den", "pool_size"):
-        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
+        assert getattr(result, name).tolist() == getattr(expected, name).tolist(), name

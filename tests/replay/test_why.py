@@ -25,7 +25,7 @@ PLAIN = st.builds(
     timeouts=st.sampled_from(["fail", "tolerated"]),
     clock=st.just("wall"),
 )
-OTHER = st.builds(
+DURATIONS = st.builds(
     Criterion,
     tau=TAUS,
     reading=st.sampled_from(["leaderboard", "over-limit", "raw-duration", "zero"]),
@@ -38,7 +38,7 @@ OTHER = st.builds(
     missing=st.sampled_from(["undecided", "skip"]),
     reward=st.sampled_from(["collapsed-binary", "additive"]),
 )
-CRITERIA = st.one_of(PLAIN, OTHER)
+CRITERIA = st.one_of(PLAIN, DURATIONS)
 
 
 def changeable(m, criterion, row):
@@ -65,20 +65,20 @@ def test_the_smallest_change_flips_and_one_step_less_does_not(m, criterion, data
     """Applied to the measurements and judged again: the change flips, 1 ns less does not, nor does any other test."""
     m = spread_out(m)
     row = data.draw(st.integers(0, len(m.programs) - 1))
-    found = explain(m, criterion, m.programs[row])
+    explanation = explain(m, criterion, m.programs[row])
     now = m.wall_ns[row, :, 0]
     finished = np.flatnonzero(changeable(m, criterion, row))
-    other = {Status.PASS: 0, Status.FAIL: 1}.get(found.status)
-    if found.change_ns is not None:
-        less = abs(found.change_ns) - 1
-        place = m.tests.ids.index(found.change_test)
-        assert status_with(m, criterion, row, now + found.change_ns * (np.arange(len(now)) == place)) == other
+    opposite = {Status.PASS: 0, Status.FAIL: 1}.get(explanation.status)
+    if explanation.change_ns is not None:
+        less = abs(explanation.change_ns) - 1
+        column = m.tests.ids.index(explanation.change_test)
+        assert status_with(m, criterion, row, now + explanation.change_ns * (np.arange(len(now)) == column)) == opposite
     else:
         less = 10**6  # farther than anything here
-    sign = 1 if found.status == Status.PASS else -1
-    for test in finished if other is not None else []:
+    sign = 1 if explanation.status == Status.PASS else -1
+    for test in finished if opposite is not None else []:
         step = sign * less if sign > 0 else -min(less, int(now[test]) - 1)
-        assert status_with(m, criterion, row, now + step * (np.arange(len(now)) == test)) != other
+        assert status_with(m, criterion, row, now + step * (np.arange(len(now)) == test)) != opposite
 
 
 @given(m=problems(outcomes=SOME), criterion=CRITERIA, data=st.data())
@@ -87,48 +87,53 @@ def test_the_common_factor_flips_and_one_step_less_does_not(m, criterion, data):
     """Where no single timing can: the factor flips, a millionth nearer to 1 does not."""
     m = spread_out(m)
     row = data.draw(st.integers(0, len(m.programs) - 1))
-    found = explain(m, criterion, m.programs[row])
+    explanation = explain(m, criterion, m.programs[row])
     now, finished = m.wall_ns[row, :, 0], changeable(m, criterion, row)
-    other = {Status.PASS: 0, Status.FAIL: 1}.get(found.status)
+    opposite = {Status.PASS: 0, Status.FAIL: 1}.get(explanation.status)
 
     def status_at(factor):
         scaled = [max(1, d * factor.numerator // factor.denominator) for d in now.tolist()]
         return status_with(m, criterion, row, np.where(finished, scaled, now))
 
-    if found.factor is not None:
-        assert found.change_ns is None
-        nearer = found.factor + Fraction(1 if found.factor < 1 else -1, FACTOR_STEPS)
-        assert (status_at(found.factor), status_at(nearer) == other) == (other, False)
-    elif found.change_ns is None and other is not None:
-        assert status_at(Fraction(0)) != other or found.status == Status.PASS
-        assert status_at(Fraction(10**6)) != other or found.status == Status.FAIL
+    if explanation.factor is not None:
+        assert explanation.change_ns is None
+        nearer = explanation.factor + Fraction(1 if explanation.factor < 1 else -1, FACTOR_STEPS)
+        assert (status_at(explanation.factor), status_at(nearer) == opposite) == (opposite, False)
+    elif explanation.change_ns is None and opposite is not None:
+        assert status_at(Fraction(0)) != opposite or explanation.status == Status.PASS
+        assert status_at(Fraction(10**6)) != opposite or explanation.status == Status.FAIL
 
 
 def test_a_slow_program_by_hand():
     """d = 30 among references 10, 20, 40, 50 has q 1/2; p_30 needs q <= 0.3: one reference ahead at most, 19 ns."""
     m = measured([[30], [10], [20], [40], [50]], reference=[1, 2, 3, 4])
-    found = explain(m, Criterion(tau="30", reading="score"), "p0")
-    assert (found.status, found.deciding_test, found.change_test, found.change_ns) == (Status.FAIL, "t0", "t0", -11)
-    assert (found.q_lo, found.distance_q, found.factor) == (Fraction(1, 2), Fraction(1, 5), None)
-    assert found.distance_points == pytest.approx(20)
-    assert found.note == "11 ns faster on t0 would flip the verdict"
+    explanation = explain(m, Criterion(tau="30", reading="score"), "p0")
+    assert (explanation.status, explanation.deciding_test, explanation.change_test, explanation.change_ns) == (
+        Status.FAIL,
+        "t0",
+        "t0",
+        -11,
+    )
+    assert (explanation.q_lo, explanation.distance_q, explanation.factor) == (Fraction(1, 2), Fraction(1, 5), None)
+    assert explanation.distance_points == pytest.approx(20)
+    assert explanation.note == "11 ns faster on t0 would flip the verdict"
 
 
 def test_points_to_the_leaderboard_threshold():
     """Own scores of 10, 20, 30, 40 are 0, 1/3, 2/3, 1; q <= 1/2 holds up to a score of 2/3, so 3/4 is 8.33 above."""
     m = measured([[35], [10], [20], [30], [40]], reference=[1, 2, 3, 4])
-    found = explain(m, Criterion(tau="50"), "p0")
-    assert found.q_lo == Fraction(3, 4)
-    assert found.distance_points == pytest.approx(100 * (3 / 4 - 2 / 3))
+    explanation = explain(m, Criterion(tau="50"), "p0")
+    assert explanation.q_lo == Fraction(3, 4)
+    assert explanation.distance_points == pytest.approx(100 * (3 / 4 - 2 / 3))
 
 
 def test_only_all_timings_together_can_flip():
     """Last on two tests: one test alone leaves a score of 1/2; both must fall below 10 ns, by a factor under 10/40."""
     m = measured([[40, 40], [10, 10]], reference=[1])
-    found = explain(m, Criterion(tau="40", reading="score"), "p0")
-    assert found.change_ns is None
-    assert found.factor == Fraction(249_999, 1_000_000)
-    assert "0.249999" in found.note
+    explanation = explain(m, Criterion(tau="40", reading="score"), "p0")
+    assert explanation.change_ns is None
+    assert explanation.factor == Fraction(249_999, 1_000_000)
+    assert "0.249999" in explanation.note
 
 
 def test_a_judged_limit_is_a_breakpoint():
@@ -140,23 +145,33 @@ def test_a_judged_limit_is_a_breakpoint():
 
 
 @pytest.mark.parametrize(
-    ("outcome", "words"),
+    ("outcome", "reason"),
     [(Outcome.WRONG_ANSWER, "wrong_answer on t0"), (Outcome.RUN_TIME_ERROR, "run_time_error on t0")],
 )
-def test_no_timing_mends_a_wrong_program(outcome, words):
+def test_no_timing_mends_a_wrong_program(outcome, reason):
     """A wrong answer or a crash is explained as such: no change, no factor, and the note says so."""
     m = measured([[1, 1], [5, 5]], reference=[1], outcome=[[outcome, 1], [1, 1]])
-    found = explain(m, Criterion(tau="50"), "p0")
-    assert (found.status, found.deciding_test, found.change_ns, found.factor) == (Status.FAIL, "t0", None, None)
-    assert found.note == f"no timing can flip the verdict ({words})"
+    explanation = explain(m, Criterion(tau="50"), "p0")
+    assert (explanation.status, explanation.deciding_test, explanation.change_ns, explanation.factor) == (
+        Status.FAIL,
+        "t0",
+        None,
+        None,
+    )
+    assert explanation.note == f"no timing can flip the verdict ({reason})"
 
 
 def test_an_undecided_verdict_wants_evidence():
     """Nothing is computed for an undecided verdict; the note names what is missing."""
     m = measured([[1, 1], [5, 5]], reference=[1], outcome=[[1, 0], [1, 1]], tests=make_tests(2, correctness=1))
-    found = explain(m, Criterion(tau="50"), "p0")
-    assert (found.status, found.deciding_test, found.change_ns, found.factor) == (Status.UNDECIDED, "t1", None, None)
-    assert "missing 1 test" in found.note
+    explanation = explain(m, Criterion(tau="50"), "p0")
+    assert (explanation.status, explanation.deciding_test, explanation.change_ns, explanation.factor) == (
+        Status.UNDECIDED,
+        "t1",
+        None,
+        None,
+    )
+    assert "missing 1 test" in explanation.note
 
 
 def test_an_unknown_program_is_refused():
@@ -169,17 +184,22 @@ def test_a_limit_names_the_late_test_and_what_it_lacks():
     """References 10 and 20 on each test: of their slowest, 20, a run of 26 ns is 6 over, and 6 less would pass."""
     m = measured([[15, 26], [10, 10], [20, 20]], reference=[1, 2])
     criterion = Criterion(limit_quantile="100", in_time="required", timeouts="tolerated")
-    found = explain(m, criterion, "p0")
-    assert (found.status, found.deciding_test, found.change_test, found.change_ns) == (Status.FAIL, "t1", "t1", -6)
-    assert found.reason == "over the limit on t1 (2.6e-05 ms)"
+    explanation = explain(m, criterion, "p0")
+    assert (explanation.status, explanation.deciding_test, explanation.change_test, explanation.change_ns) == (
+        Status.FAIL,
+        "t1",
+        "t1",
+        -6,
+    )
+    assert explanation.reason == "over the limit on t1 (2.6e-05 ms)"
 
 
 def test_no_change_is_searched_under_a_slope():
     """A slower run may rank better there, so a bisection would mislead: the note says so."""
     m = measured([[30, 50], [10, 40], [20, 30]], reference=[1, 2])
-    found = explain(m, Criterion(tau="30", statistic="slope"), "p0")
-    assert (found.change_ns, found.factor) == (None, None)
-    assert found.note == "not searched: under the statistic 'slope' a slower run may rank better"
+    explanation = explain(m, Criterion(tau="30", statistic="slope"), "p0")
+    assert (explanation.change_ns, explanation.factor) == (None, None)
+    assert explanation.note == "not searched: under the statistic 'slope' a slower run may rank better"
 
 
 def test_no_change_is_searched_for_a_reference_that_shapes_the_filter():
@@ -199,5 +219,9 @@ def test_a_duration_of_nothing_has_no_factor():
 def test_no_distance_in_points_where_the_references_are_in_doubt():
     """A killed reference's own score is an interval, so the largest score that passes is not known."""
     m = measured([[3], [1], [10], [12], [4]], reference=[1, 2, 3, 4], outcome=[[1]] * 4 + [[6]], limit=4)
-    found = explain(m, Criterion(tau="50", timeouts="tolerated"), "p0")
-    assert (found.status, found.distance_q, found.distance_points) == (Status.PASS, Fraction(-1, 4), None)
+    explanation = explain(m, Criterion(tau="50", timeouts="tolerated"), "p0")
+    assert (explanation.status, explanation.distance_q, explanation.distance_points) == (
+        Status.PASS,
+        Fraction(-1, 4),
+        None,
+    )

@@ -27,7 +27,7 @@ TOLERANT = Criterion(timeouts="tolerated")
 def rate(m, reading, criterion=TOLERANT):
     """The win rate of a over b on one problem or several."""
     problems = m if isinstance(m, list) else [m]
-    verdicts = [judge(one, criterion) for one in problems]
+    verdicts = [judge(problem, criterion) for problem in problems]
     a, b = (speeds(verdicts, problems, criterion, [run]) for run in "ab")
     return win_rate([a], [b], reading)
 
@@ -53,9 +53,11 @@ def test_a_killed_run_is_no_duration():
 
     Against 6 ms and 5 ms a lost, as its total is 10.005 s at least.
     """
-    found = [rate(pair([[5, 10_000], [6, 9999.5]], [[OK, KILLED], [OK, OK]], limit=10_000), r) for r in READINGS]
-    assert [(one.wins, one.losses, one.value, one.undecided) for one in found] == [(0, 0, None, ("sum",))] * 3
-    assert found[0].bounds == (0, 1)
+    result = [rate(pair([[5, 10_000], [6, 9999.5]], [[OK, KILLED], [OK, OK]], limit=10_000), r) for r in READINGS]
+    assert [(problem.wins, problem.losses, problem.value, problem.undecided) for problem in result] == [
+        (0, 0, None, ("sum",))
+    ] * 3
+    assert result[0].bounds == (0, 1)
     lost = rate(pair([[5, 10_000], [6, 5]], [[OK, KILLED], [OK, OK]], limit=10_000), "median")
     assert (lost.wins, lost.losses, lost.undecided, lost.bounds) == (0, 1, (), None)
 
@@ -66,16 +68,16 @@ def test_a_run_killed_at_the_others_time_lost():
     assert rate(m, "best").losses == 1
     longer = m.wall_ns.copy()
     longer[3, 1] += 1
-    other = measured(longer, reference=[0, 1], outcome=m.outcome, limit=10 * MS, models=m.models, tests=m.tests)
-    assert rate(other, "best").undecided == ("sum",)
+    longer_run = measured(longer, reference=[0, 1], outcome=m.outcome, limit=10 * MS, models=m.models, tests=m.tests)
+    assert rate(longer_run, "best").undecided == ("sum",)
 
 
 def test_a_crashed_run_has_no_duration():
     """Under `rlvr` a crash after 1 ns on an optimization test is correct, but no time: it wins nothing, is worth 0."""
     m = pair([[1, 1e-6], [2, 3]], [[OK, CRASHED], [OK, OK]], tests=make_tests(2, original=1))
     criterion = PRESETS["rlvr"]
-    found = rate(m, "best", criterion)
-    assert (found.wins, found.losses, found.left_out) == (0, 0, ("sum",))
+    result = rate(m, "best", criterion)
+    assert (result.wins, result.losses, result.left_out) == (0, 0, ("sum",))
     low, high = speed_ups([judge(m, criterion)], [m], criterion, "a")
     assert low[0].tolist() == high[0].tolist() == [0.0]
     low, high = speed_ups([judge(m, criterion)], [m], criterion, "b")
@@ -88,16 +90,16 @@ def test_the_speed_of_a_killed_sample_is_a_bound():
     low, high = speed_ups([judge(m, TOLERANT)], [m], TOLERANT, "a")
     assert low[0].tolist() == [0.0]
     assert high[0].tolist() == pytest.approx([6 / 15], rel=1e-6)
-    (one,) = best_curve(low, high)
-    assert one.value < one.upper_bound
+    (problem,) = best_curve(low, high)
+    assert problem.value < problem.upper_bound
 
 
 def test_problems_that_one_side_never_sampled_are_left_out_by_name():
     """`lone` is of b alone, `gone` left b with a wrong answer, `filtered` of all three left the environment."""
     problems = [race((1,), (2,), problem="won"), race((), (2,), problem="lone")]
     problems.append(race((1,), (2,), problem="gone", outcomes=[[1]] * 5 + [[2]]))
-    found = rate(problems, "median")
-    assert (found.wins, found.problems, found.left_out) == (1, 2, ("gone", "lone"))
+    result = rate(problems, "median")
+    assert (result.wins, result.problems, result.left_out) == (1, 2, ("gone", "lone"))
     assert rate(problems, "median", Criterion(keep_ms=1000)).left_out == ("gone", "lone", "won")
 
 
@@ -110,8 +112,8 @@ CELLS = st.sampled_from([OK] * 6 + [KILLED, KILLED, WRONG, CRASHED, MISSING])
 @st.composite
 def contests(draw):
     """Two references and up to three samples a side on two tests of which one may be original, in ms, killed at 4."""
-    sides = draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    rows = 2 + sum(sides)
+    sizes = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    rows = 2 + sum(sizes)
     wall = np.array(draw(st.lists(st.integers(1, 5), min_size=2 * rows, max_size=2 * rows))).reshape(rows, 2)
     cells = [draw(st.sampled_from([OK, OK, OK, KILLED])) for _ in range(4)] + [draw(CELLS) for _ in range(2 * rows - 4)]
     outcome = np.array(cells).reshape(rows, 2)
@@ -122,7 +124,7 @@ def contests(draw):
         reference=[0, 1],
         outcome=outcome,
         limit=4 * MS,
-        models=("human",) * 2 + ("a",) * sides[0] + ("b",) * sides[1],
+        models=("human",) * 2 + ("a",) * sizes[0] + ("b",) * sizes[1],
         tests=make_tests(2, original=draw(st.integers(1, 2))),
     )
 
@@ -146,8 +148,8 @@ def worlds(m, criterion):
         runs = [list(chosen[2 * p : 2 * p + 2]) for p in range(len(m.programs))]
         world = World(m, criterion, runs)
         yield [
-            sum(run.ns for run in own) if world.right(p) == 1 and all(run.kind == "ok" for run in own) else None
-            for p, own in enumerate(runs)
+            sum(run.ns for run in row) if world.right(p) == 1 and all(run.kind == "ok" for run in row) else None
+            for p, row in enumerate(runs)
         ]
 
 
@@ -159,7 +161,7 @@ def sign(times, m, reading):
     a, b = ([t for t, by in zip(times, m.models, strict=True) if by == run and t is not None] for run in "ab")
     if not a or not b:
         return None
-    mine, theirs = (READ[reading]([Fraction(t) for t in side]) for side in (a, b))
+    mine, theirs = (READ[reading]([Fraction(t) for t in totals]) for totals in (a, b))
     return (mine > theirs) - (mine < theirs)
 
 
@@ -178,14 +180,14 @@ def test_no_completion_contradicts_a_win_and_two_do_an_undecided_one(m, criterio
     """The oracle ends every killed and missing run in all extreme ways: what is said must hold in each of them."""
     ended = list(worlds(m, criterion))
     for reading in READINGS:
-        found, ways = rate(m, reading, criterion), {sign(times, m, reading) for times in ended}
-        if found.undecided:
+        result, ways = rate(m, reading, criterion), {sign(times, m, reading) for times in ended}
+        if result.undecided:
             assert len(ways) > 1
-        elif found.left_out:
+        elif result.left_out:
             assert ways == {None}
         else:
-            assert ways == {found.losses - found.wins}
-            assert bool(found.ties) == (ways == {0})
+            assert ways == {result.losses - result.wins}
+            assert bool(result.ties) == (ways == {0})
 
 
 @given(m=contests(), criterion=CRITERIA)
@@ -196,17 +198,17 @@ def test_a_speed_lies_between_its_bounds_in_every_completion(m, criterion):
     Both ends are reached, but for a time that may be nothing, of which nothing is known.
     """
     verdicts = judge(m, criterion)
-    found = speed_ups([verdicts], [m], criterion, "a")
+    result = speed_ups([verdicts], [m], criterion, "a")
     pool = [p for p in (0, 1) if verdicts.c[p] == 1]
     if not pool:
-        assert found == ([], [])
+        assert result == ([], [])
         return
     mine = [p for p, by in enumerate(m.models) if by == "a"]
     speed = []
     for times in worlds(m, criterion):
         middle = statistics.median(times[p] for p in pool)
         speed.append([0.0 if times[p] is None else np.inf if not times[p] else float(middle / times[p]) for p in mine])
-    low, high = (side[0] for side in found)
+    low, high = (totals[0] for totals in result)
     assert low == pytest.approx(np.min(speed, axis=0), abs=1e-6)
     most = np.max(speed, axis=0)
     unknown = np.isnan(high)
@@ -249,10 +251,10 @@ def test_the_interval_of_a_win_rate():
     """30 problems, 20 won: Wilson holds it, problems drawn anew agree; nothing but ties gives no rate."""
     a = {f"p{i}": fixed(1 if i < 20 else 3) for i in range(30)}
     b = dict.fromkeys(a, fixed(2))
-    found = win_rate([a], [b], "median", np.random.default_rng(0))
-    assert found.value == pytest.approx(2 / 3)
-    assert found.interval[0] < 0.5 < found.interval[1]
-    assert found.bootstrapped == pytest.approx(found.interval, abs=0.04)
+    result = win_rate([a], [b], "median", np.random.default_rng(0))
+    assert result.value == pytest.approx(2 / 3)
+    assert result.interval[0] < 0.5 < result.interval[1]
+    assert result.bootstrapped == pytest.approx(result.interval, abs=0.04)
     tied = win_rate([a], [a], "median", np.random.default_rng(0))
     assert (tied.value, tied.interval, tied.bootstrapped, len(tied.ties)) == (None, None, None, 30)
 
@@ -268,12 +270,12 @@ def test_a_win_rate_over_training_runs():
     a2 = {p: fixed(v) for p, v in zip(problems, (1, 1, 5, 9), strict=True)}
     b1 = {p: fixed(v) for p, v in zip(problems, (2, 3, 6, 4), strict=True)}
     b2 = {p: fixed(v) for p, v in zip(problems, (2, 3, 4, 4), strict=True)}
-    found = win_rate([a1, a2], [b1, b2], "best")
-    assert found.by_run == pytest.approx((1 + 1 + 3 / 4 + 2 / 4) / 4)
+    result = win_rate([a1, a2], [b1, b2], "best")
+    assert result.by_run == pytest.approx((1 + 1 + 3 / 4 + 2 / 4) / 4)
     welch = stats.ttest_ind([1, 5 / 8], [7 / 8, 3 / 4], equal_var=False).confidence_interval()
     half = (welch.high - welch.low) / 2
-    assert found.over_runs == pytest.approx((max(13 / 16 - half, 0), min(13 / 16 + half, 1)))
-    assert found.value == 1.0  # of both runs' samples together the best is a1's everywhere
+    assert result.over_runs == pytest.approx((max(13 / 16 - half, 0), min(13 / 16 + half, 1)))
+    assert result.value == 1.0  # of both runs' samples together the best is a1's everywhere
     assert win_rate([a1, a2], [b1], "best").over_runs is None
     assert pairs_over_runs(np.array([[0.5, np.nan], [1, 1]])) == (None, None)
 
@@ -294,9 +296,9 @@ def test_the_interval_over_runs_holds_its_level():
 def test_speeds_of_several_campaigns_never_meet():
     """Candidates are not mapped; a sample's speed is the sum over tests, and one that lacks a duration has none."""
     m = measured([[1, 2], [3, 4]], reference=[0], models=("human", "a"))
-    other = measured([[1, 2]], reference=[0], models=("a",), campaign="two", problem="x")
+    longer_run = measured([[1, 2]], reference=[0], models=("a",), campaign="two", problem="x")
     with pytest.raises(ReplayError, match="meet only through a named calibration"):
-        speeds(judged(m, other), [m, other], Criterion(), ["a"])
+        speeds(judged(m, longer_run), [m, longer_run], Criterion(), ["a"])
     assert speeds(judged(m), [m], Criterion(), ["a", "human"])["sum"].low.tolist() == [6, 14]
     assert speeds(judged(m), [m], Criterion(clock="memory"), ["a"])["sum"].low.tolist() == []
 

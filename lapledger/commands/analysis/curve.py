@@ -26,7 +26,7 @@ from lapledger.render.output import print_json, print_table, progress, tell
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import Engine
-from lapledger.replay.studies.warnings import Places
+from lapledger.replay.studies.warnings import Variants
 from lapledger.workflows.analysis.tiers import HOW, tiers
 from lapledger.workflows.malloc import keep_freed_memory
 
@@ -94,7 +94,7 @@ def command(
     points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, engine=study.engine)
     if study.paths:
         _save(study.paths, found, (name, criterion), points, followed)
-    warnings = study_warnings(found, {name: criterion}, {step.model for step in steps}, Places(taus))
+    warnings = study_warnings(found, {name: criterion}, {step.model for step in steps}, Variants(taus))
     if study.as_json:
         told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
         print_json({**about(found, name, criterion), **told})
@@ -165,7 +165,7 @@ def _points(
             tiers=of_problem,
             rng=lambda: np.random.default_rng(seed),
             progress=heard,
-            each=Each(engine),
+            runner=Each(engine),
         )
 
 

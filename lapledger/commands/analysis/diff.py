@@ -16,7 +16,7 @@ from lapledger.render.diff_lines import change_json, show_change
 from lapledger.render.output import plain, print_json, print_table, progress, say, tell
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.engines import Engine
-from lapledger.replay.explanations.flips import Change, tally, turned
+from lapledger.replay.explanations.flips import Change, tally, verdict_changes
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import unit_of
 from lapledger.settings import read_settings
@@ -132,7 +132,7 @@ def _check(questions: Questions, row: dict[str, Any], engine: Engine) -> _Arm:
 def _turned(before: JudgedCampaign, after: JudgedCampaign, through: str | None) -> list[Change]:
     changes = []
     with progress("comparing", len(before.verdicts)) as bar:
-        for found in turned(before, after, through=through):
+        for found in verdict_changes(before, after, through=through):
             changes += found
             bar.advance(bar.task_ids[0])
     return changes

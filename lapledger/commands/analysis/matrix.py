@@ -62,7 +62,7 @@ def command(study: Study, runs: tuple[str, ...], words: tuple[str, ...]) -> None
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        weighed = matrix(found.measurements, criteria, chosen, heard, each=Each(study.engine))
+        weighed = matrix(found.measurements, criteria, chosen, heard, runner=Each(study.engine))
     figures = family_figures(weighed)
     warnings = study_warnings(found, criteria, {model for own in chosen.values() for model in own})
     if study.paths:

@@ -20,7 +20,7 @@ from lapledger.render.replay_table import as_json as table_json
 from lapledger.render.replay_table import show, show_flips
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.explanations.flips import Change, turned
+from lapledger.replay.explanations.flips import Change, verdict_changes
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import CLOCKS
 from lapledger.settings import read_settings
@@ -147,7 +147,7 @@ def _beside(
 def _flips(judged: Sequence[JudgedCampaign]) -> list[tuple[str, str, list[Change]]]:
     """Flips between each two criteria that follow each other: (before, after, flips)."""
     return [
-        (a.name, b.name, [change for changes in turned(a, b, timed=False) for change in changes])
+        (a.name, b.name, [change for changes in verdict_changes(a, b, timed=False) for change in changes])
         for a, b in pairwise(judged)
     ]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lapledger.replay.loading import MeasuredCampaign
     from lapledger.replay.studies.robustness import Line
     from lapledger.replay.studies.sweeps import Point
-    from lapledger.replay.studies.warnings import Places
+    from lapledger.replay.studies.warnings import Variants
 
 COLUMNS = (
     "along",
@@ -133,14 +133,14 @@ def _points(
     return first, second
 
 
-def _asked(asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]) -> "Places":
+def _asked(asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]) -> "Variants":
     """Every tau and scale of the two lines."""
     from lapledger.replay.studies.robustness import line_axes
-    from lapledger.replay.studies.warnings import Places
+    from lapledger.replay.studies.warnings import Variants
 
     taus, alphas, betas = asked
     both = line_axes(taus, alphas=alphas, betas_ns=betas)
-    return Places([str(tau) for tau in taus], [scale for axes in both for scale in axes.scales])
+    return Variants([str(tau) for tau in taus], [scale for axes in both for scale in axes.scales])
 
 
 def _places(one: "Line") -> list[dict[str, Any]]:

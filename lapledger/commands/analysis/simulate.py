@@ -102,7 +102,7 @@ def _simulate(
         def heard(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return simulate(found.measurements, criteria, model=model, each=Each(engine, seed), progress=heard)
+        return simulate(found.measurements, criteria, model=model, runner=Each(engine, seed), progress=heard)
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":

@@ -30,7 +30,7 @@ from lapledger.workflows.malloc import keep_freed_memory
 if TYPE_CHECKING:
     from lapledger.replay.loading import MeasuredCampaign
     from lapledger.replay.studies.sweeps import Axes, Point
-    from lapledger.replay.studies.warnings import Places
+    from lapledger.replay.studies.warnings import Variants
 
 MOST_REPLAYS = 20_000
 COLUMNS = (
@@ -138,11 +138,11 @@ def _warnings(found: "MeasuredCampaign", criterion: Criterion, axes: "Axes") -> 
     )
 
 
-def _places(axes: "Axes") -> "Places":
+def _places(axes: "Axes") -> "Variants":
     """Every tau and scale of the grid."""
-    from lapledger.replay.studies.warnings import Places
+    from lapledger.replay.studies.warnings import Variants
 
-    return Places([str(tau) for tau in axes.taus], axes.scales)
+    return Variants([str(tau) for tau in axes.taus], axes.scales)
 
 
 def _rows(points: "Sequence[Point]") -> list[dict[str, Any]]:

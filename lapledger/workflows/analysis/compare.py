@@ -37,7 +37,7 @@ from lapledger.replay.estimates import (
 )
 from lapledger.replay.measurements import of_models
 from lapledger.replay.studies.curves import ALL
-from lapledger.replay.studies.warnings import Places, cautions
+from lapledger.replay.studies.warnings import Variants, warnings_of
 from lapledger.workflows.analysis.comparison_arms import Arm, Arms
 from lapledger.workflows.reporter import LOGGING, Reporter
 
@@ -228,7 +228,7 @@ def _warnings(arms: Arms, asked: Asked, comparisons: int) -> tuple[str, ...]:
         found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
         fit = None if arms.calibration is None else arms.calibration.fit
         own = of_models(judged.measurements, arm.runs)
-        found += cautions(own, {arm.pattern: judged.criterion}, fit, Places(asked.taus))
+        found += warnings_of(own, {arm.pattern: judged.criterion}, fit, Variants(asked.taus))
     if not arms.one_campaign:
         found.append("win rates are left out: durations of programs are never mapped from one campaign into another")
     return tuple(dict.fromkeys(one for one in found if one))

@@ -22,7 +22,7 @@ from lapledger.replay.loading import (
     stored_calibration,
 )
 from lapledger.replay.measurements import ProblemMeasurements, durations, unit_of
-from lapledger.replay.studies.warnings import cautions
+from lapledger.replay.studies.warnings import warnings_of
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -95,7 +95,7 @@ def _warnings(
 ) -> tuple[str, ...]:
     """What to be wary of in this one program's verdict."""
     alone = replace(m, candidate=np.arange(len(m.programs)) == m.row(program))
-    return cautions([alone], {named.name: named.criterion}, None if calibration is None else calibration.fit)
+    return warnings_of([alone], {named.name: named.criterion}, None if calibration is None else calibration.fit)
 
 
 def _detail(questions: "Questions", campaign: str, program: str, test: str | None) -> str:

@@ -42,15 +42,15 @@ def one_program(outcome, **criterion):
 CASES = {
     "every kind fails": ({}, (0, 0, "failed on t1"), {0}),
     "the original tests alone count": ({"correctness": "original"}, (1, 1, "correct"), {1}),
-    "a timeout is tolerated there": ({"timeouts": "tolerated"}, (-1, -1, "failure not told on t1"), {0, 1}),
+    "a timeout is tolerated there": ({"timeouts": "tolerated"}, (-1, -1, "unspecified failure on t1"), {0, 1}),
     "tolerated, but it had to end in time": (
         {"timeouts": "tolerated", "in_time": "required"},
         (-1, 0, "over the limit on t1 (failed)"),
         {0},
     ),
-    "killed below the limit that is asked for, or not": (
+    "killed below the judged limit, or not": (
         {"timeout_ms": 50},
-        (-1, -1, "failure not told on t1"),
+        (-1, -1, "unspecified failure on t1"),
         {0, -1},
     ),
 }
@@ -60,14 +60,14 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_it_fails_where_every_kind_does_and_is_open_where_only_some_do(case):
     """By hand: a verdict where all kinds have the same one, and none where they differ."""
-    asked, due, each = CASES[case]
-    assert one_program(Outcome.FAILED, **asked) == due
-    assert {one_program(kind, **asked)[1] for kind in KINDS} == each
+    change, due, possible = CASES[case]
+    assert one_program(Outcome.FAILED, **change) == due
+    assert {one_program(kind, **change)[1] for kind in KINDS} == possible
 
 
 def test_its_kind_has_words():
     """So that undecided verdicts are counted by it."""
-    assert kind_of("failure not told on t1") == "failed, and it is not told how"
+    assert kind_of("unspecified failure on t1") == "failed in an unspecified way"
     assert kind_of("failed on t1") == "failed"
 
 
@@ -80,23 +80,25 @@ def halves(draw):
 
     All references are timed on three tests, one of them for correctness alone; ties are common.
     """
-    references, others = draw(st.integers(2, 4)), draw(st.integers(1, 3))
-    shape = (references + others, 3)
+    references, candidates = draw(st.integers(2, 4)), draw(st.integers(1, 3))
+    shape = (references + candidates, 3)
     wall = np.array(draw(st.lists(st.integers(1, 5), min_size=3 * shape[0], max_size=3 * shape[0])))
     wall = wall.reshape(shape) * STEP
     outcome = np.ones(shape, dtype=np.int8)
     seen = st.sampled_from([Outcome.OK, Outcome.OK, Outcome.FAILED, Outcome.WRONG_ANSWER])
-    outcome[references:] = np.array(draw(st.lists(seen, min_size=3 * others, max_size=3 * others))).reshape(-1, 3)
-    told, limit = outcome.copy(), np.full(shape, 10_000 * MS)
+    outcome[references:] = np.array(draw(st.lists(seen, min_size=3 * candidates, max_size=3 * candidates))).reshape(
+        -1, 3
+    )
+    outcome_known, limit = outcome.copy(), np.full(shape, 10_000 * MS)
     measures = wall.copy()
     for p, t in np.argwhere(outcome == Outcome.FAILED):
-        told[p, t] = draw(st.sampled_from(KINDS))
+        outcome_known[p, t] = draw(st.sampled_from(KINDS))
         measures[p, t] = draw(st.integers(1, 6)) * STEP
         limit[p, t] = draw(st.integers(0, 6)) * STEP
     tests = make_tests(3, correctness=draw(st.integers(0, 1)), original=draw(st.integers(0, 1)))
     worlds = (
         measured(w, reference=range(references), outcome=o, limit=limit, tests=tests)
-        for w, o in ((np.where(outcome == Outcome.FAILED, -1, wall), outcome), (measures, told))
+        for w, o in ((np.where(outcome == Outcome.FAILED, -1, wall), outcome), (measures, outcome_known))
     )
     return tuple(worlds)
 
@@ -108,17 +110,21 @@ ANY = st.one_of(criteria(), st.sampled_from(list(PRESETS.values())))
 @settings(max_examples=200)
 def test_no_way_of_failing_contradicts_what_is_said(both, criterion):
     """Gates and verdicts that are decided stay as they are, q lies within its bounds, the reward within its own."""
-    untold, told = (judge(m, criterion) for m in both)
+    unspecified, outcome_known = (judge(m, criterion) for m in both)
     for gate in ("c", "g", "status"):
-        before, after = getattr(untold, gate), getattr(told, gate)
+        before, after = getattr(unspecified, gate), getattr(outcome_known, gate)
         settled = (before >= 0) & (after >= 0)
         assert (before[settled] == after[settled]).all(), gate
-    assert (untold.pool_size == told.pool_size).all()
-    wide, narrow = ([q.astype(object) for q in (v.q_lo, v.q_hi, v.q_den)] for v in (untold, told))  # no overflow
+    assert (unspecified.pool_size == outcome_known.pool_size).all()
+    wide, narrow = (
+        [q.astype(object) for q in (v.q_lo, v.q_hi, v.q_den)] for v in (unspecified, outcome_known)
+    )  # no overflow
     assert (wide[0] * narrow[2] <= narrow[0] * wide[2]).all()
     assert (wide[1] * narrow[2] >= narrow[1] * wide[2]).all()
-    (lo, hi), (low, high) = (bounds(verdicts, criterion) for verdicts in (untold, told))
-    known = ~np.isnan(lo) & ~np.isnan(low) & (untold.idle == told.idle)  # e = -1 asks that nothing ended for certain
+    (lo, hi), (low, high) = (bounds(verdicts, criterion) for verdicts in (unspecified, outcome_known))
+    known = (
+        ~np.isnan(lo) & ~np.isnan(low) & (unspecified.none_finished == outcome_known.none_finished)
+    )  # e = -1 asks that nothing ended for certain
     assert (lo[known] <= low[known] + 1e-12).all()
     assert (hi[known] >= high[known] - 1e-12).all()
 
@@ -129,8 +135,8 @@ def test_it_is_no_better_and_no_worse_than_any_kind_where_all_fail(kind, environ
     """The environments that tolerate no timeout on a test that checks: a plain fail, whatever it was."""
     m = measured([[10 * MS], [20 * MS], [-1]], reference=[0, 1], outcome=[[1], [1], [int(kind)]], limit=0)
     m = replace(m, tests=make_tests(1, original=1))
-    untold = replace(m, outcome=np.where(m.outcome > 1, Outcome.FAILED, m.outcome).astype(np.int8))
+    unspecified = replace(m, outcome=np.where(m.outcome > 1, Outcome.FAILED, m.outcome).astype(np.int8))
     criterion = PRESETS[environment]
     if environment == "leaderboard":
         criterion = replace(criterion, timeouts="fail")
-    assert [int(judge(one, criterion).status[2]) for one in (m, untold)] == [0, 0]
+    assert [int(judge(variant, criterion).status[2]) for variant in (m, unspecified)] == [0, 0]

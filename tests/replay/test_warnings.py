@@ -10,7 +10,7 @@ from lapledger.replay.calibration import fit_kinds, outside_warning
 from lapledger.replay.criteria import PRESETS, Criterion
 from lapledger.replay.judging.gates import Status, judge
 from lapledger.replay.measurements import ABSENT
-from lapledger.replay.studies.warnings import Places, cap_warning, cautions, killed_before
+from lapledger.replay.studies.warnings import Variants, cap_warning, killed_before, warnings_of
 from tests.replay.builders import MS, make_tests, measured
 from tests.replay.worlds import common, measurements
 
@@ -23,9 +23,9 @@ def killed(limit=2):
 
 def test_a_limit_above_what_was_executed_is_said():
     """At 3 ms asked the sentence counts both runs, at 2 ms there is none."""
-    asked, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
-    assert cap_warning([killed()], asked) == (
-        "the limit asked for is above what was executed (2 ms): 2 runs of 1 undecided candidate were killed before it,"
+    criterion, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
+    assert cap_warning([killed()], criterion) == (
+        "the criterion's limit exceeds the executed limit (2 ms): 2 runs of 1 undecided candidate were killed below it,"
         " and only running them again with the longer limit can decide them"
     )
     assert cap_warning([killed()], executed) == ""
@@ -35,10 +35,10 @@ def test_a_limit_above_what_was_executed_is_said():
 def test_a_kill_that_settles_the_verdict_is_nothing_to_be_wary_of():
     """The kill fails a test of correctness too, so no longer limit changes the verdict: all is decided."""
     m = dataclasses.replace(killed(), tests=make_tests(2, original=2))
-    asked = Criterion(limit_ms=3)
-    assert judge(m, asked).beyond.tolist() == [2, 0]
-    assert judge(m, asked).status[0] == Status.FAIL
-    assert (killed_before([m], asked), cap_warning([m], asked)) == ((0, 0), "")
+    criterion = Criterion(limit_ms=3)
+    assert judge(m, criterion).censored_below_limit.tolist() == [2, 0]
+    assert judge(m, criterion).status[0] == Status.FAIL
+    assert (killed_before([m], criterion), cap_warning([m], criterion)) == ((0, 0), "")
 
 
 def test_a_program_that_one_tau_leaves_open_counts_once():
@@ -48,25 +48,27 @@ def test_a_program_that_one_tau_leaves_open_counts_once():
     """
     m = measured(np.array([[2], [1], [3], [5]]) * MS, reference=[1, 2, 3], outcome=[[6], [1], [1], [1]])
     m = dataclasses.replace(m, limit_ns=np.array([[2], [9], [9], [9]]) * MS)
-    asked = Criterion(timeouts="tolerated", timeout_ms=8)
+    criterion = Criterion(timeouts="tolerated", timeout_ms=8)
     for taus, count in ((("10",), 0), (("50",), 1), (("10", "50", "50"), 1)):
-        assert killed_before([m], asked, Places(taus)) == (count, count)
+        assert killed_before([m], criterion, Variants(taus)) == (count, count)
 
 
 def test_a_limit_that_is_not_known_is_said_so():
     """An imported kill tells no limit: the sentence says that, and what hangs on it."""
     m = dataclasses.replace(killed(), limit_ns=np.full((2, 2), ABSENT))
-    words = cap_warning([m], Criterion(timeouts="tolerated", limit_ms=3))
-    assert words.startswith("the limit asked for is above what was executed (a limit that is not known): 2 runs of 1 ")
+    warning = cap_warning([m], Criterion(timeouts="tolerated", limit_ms=3))
+    assert warning.startswith(
+        "the criterion's limit exceeds the executed limit (a limit that is not known): 2 runs of "
+    )
 
 
 def test_a_criterion_is_named_among_several():
     """Of two criteria the one that is wary of something says which it is; the same words are said once."""
     criteria = {"loose": Criterion(limit_ms=3), "tight": Criterion(limit_ms=1)}
-    (words,) = cautions([killed()], criteria, None)
-    assert words.startswith("loose: the limit asked for is above")
-    (alone,) = cautions([killed()], {"loose": criteria["loose"]}, None)
-    assert words == f"loose: {alone}"
+    (warning,) = warnings_of([killed()], criteria, None)
+    assert warning.startswith("loose: the criterion's limit exceeds")
+    (alone,) = warnings_of([killed()], {"loose": criteria["loose"]}, None)
+    assert warning == f"loose: {alone}"
 
 
 RELATIVE = ("relative-p20", "relative-p50", "ranked-worst-p50", "timeout-2s", "pre-0.1s", "top-30")
@@ -79,10 +81,10 @@ RELATIVE = ("relative-p20", "relative-p50", "ranked-worst-p50", "timeout-2s", "p
 @settings(deadline=None, max_examples=150)
 def test_as_many_runs_as_verdicts_leave_open(m, criterion):
     """The oracle is `beyond` of every undecided candidate's verdict, run by run, whatever sets the limit."""
-    m = [dataclasses.replace(one, problem=f"p{n}") for n, one in enumerate(m)]
-    judged = [(judge(one, criterion), one.candidate) for one in m]
+    m = [dataclasses.replace(problem, problem=f"p{n}") for n, problem in enumerate(m)]
+    judged = [(judge(problem, criterion), problem.candidate) for problem in m]
     open_ = [candidate & (v.status == Status.UNDECIDED) & (not v.left_out) for v, candidate in judged]
-    counts = [v.beyond[mine] for (v, _), mine in zip(judged, open_, strict=True)]
+    counts = [v.censored_below_limit[mine] for (v, _), mine in zip(judged, open_, strict=True)]
     expected = sum(int(count.sum()) for count in counts), sum(int((count > 0).sum()) for count in counts)
     assert killed_before(m, criterion) == expected
 
@@ -112,4 +114,4 @@ def test_bounds_of_killed_references_are_mapped_and_counted():
         (fit,) = fit_kinds(stored, fresh, Criterion(), ["affine"])
         assert (fit.low_ns, fit.high_ns, fit.moved, fit.outside) == (10 * MS, 40 * MS, 4, outside)
         assert bool(outside_warning(fit)) == bool(outside)
-        assert cautions(fresh, {"p": Criterion()}, fit) == ((outside_warning(fit),) if outside else ())
+        assert warnings_of(fresh, {"p": Criterion()}, fit) == ((outside_warning(fit),) if outside else ())
