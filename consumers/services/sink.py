@@ -17,6 +17,7 @@ from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql import leases
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.store.sql.statements import LAST_QUARANTINED
 from lapledger.ledger.streams.base import Partition, Stream
 
 STEP_RECORDS = 4096
@@ -33,7 +34,6 @@ _FRAMES = text(
     " AND partition = :partition AND admission > :after AND admission <= :until) AS runs"
     " GROUP BY epoch, run ORDER BY epoch, first"
 )
-_LAST_QUARANTINED = text("SELECT coalesce(max(id), 0) FROM quarantine")
 _QUARANTINED = text(
     "SELECT id, stream, partition, source_offset, reason, headers FROM quarantine WHERE id > :after ORDER BY id"
 )
@@ -223,4 +223,4 @@ def _words(connection: Connection, before: Position, after: Position) -> dict[st
 
 def _last_quarantined(ledger: Ledger) -> int:
     with reading(ledger.engine) as connection:
-        return int(connection.execute(_LAST_QUARANTINED).scalar_one())
+        return int(connection.execute(LAST_QUARANTINED).scalar_one())

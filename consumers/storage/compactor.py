@@ -19,6 +19,7 @@ from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.reader import segment_rows
 from lapledger.ledger.store.segments import Segment
 from lapledger.ledger.store.sql.engine import alone, reading, writing
+from lapledger.ledger.store.sql.statements import SUPERSEDED
 
 TARGET_BYTES = 128 << 20
 """Size that compacted segments come to at most; one of half that size is left alone.
@@ -65,7 +66,7 @@ def compact(ledger: Ledger, now_ms: int, *, target_bytes: int = TARGET_BYTES, at
 
 
 def _live(connection: Connection) -> list[Segment]:
-    gone = set(connection.execute(text("SELECT ordinal FROM supersession")).scalars())
+    gone = set(connection.execute(SUPERSEDED).scalars())
     return [segment for segment in segment_rows(connection) if segment.ordinal not in gone]
 
 

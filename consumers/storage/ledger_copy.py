@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, TableClause, column, func, insert, inspect, select, table, text
+from sqlalchemy import Connection, TableClause, column, func, insert, inspect, select, table
 
 from lapledger.ledger.disk import refuse_below_reserve
 from lapledger.ledger.errors import Fault, UserError
@@ -21,6 +21,12 @@ from lapledger.ledger.store.open_ledger import Ledger, cut_now, head_now, holds_
 from lapledger.ledger.store.reader import segment_rows
 from lapledger.ledger.store.segments import Segment, Segments
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.store.sql.statements import (
+    LAST_QUARANTINED,
+    LEDGER_IDENTITIES,
+    RESTART_QUARANTINE_IDS,
+    SUPERSEDED,
+)
 from lapledger.ledger.streams.base import Stream
 
 Progress = Callable[[str, int, int], None]
@@ -112,7 +118,7 @@ def _topics(location: Location) -> tuple[str, str] | None:
 def _refuse_filled(source: Ledger, target: Location, connection: Connection, *, fresh: bool) -> None:
     if fresh or holds_nothing(connection):
         return
-    found = connection.execute(text("SELECT identity FROM ledger")).scalars().all()
+    found = connection.execute(LEDGER_IDENTITIES).scalars().all()
     what = "a copy of this ledger already" if found == [source.identity] else f"another ledger ({', '.join(found)})"
     raise UserError(f"{target} holds {what}; choose an empty place, one where `lap ledger init` was not run")
 
@@ -150,7 +156,7 @@ def _copy_segments(copy: _Copy, segments: Sequence[Segment]) -> list[int]:
     """
     kept = {stored.name: stored.bytes for stored in copy.segments.listing()}
     there = {stored.name: stored.bytes for stored in copy.source.segments.listing()}
-    gone = set(copy.seen.execute(text("SELECT ordinal FROM supersession")).scalars())
+    gone = set(copy.seen.execute(SUPERSEDED).scalars())
     copied = []
     for number, segment in enumerate(segments, start=1):
         files = [(copy.segments.name(segment), segment.name), (copy.segments.manifest_name(segment), segment.manifest)]
@@ -170,7 +176,7 @@ def _copy_rows(copy: _Copy, stream_identity: str, due: tuple[Cut, str]) -> dict[
         _refuse_filled(copy.source, copy.target, connection, fresh=fresh)
         counts = {name: _copy_table(copy, connection, name) for name in ROWS}
         if connection.dialect.name == "postgresql":
-            connection.execute(_NEXT_ID)
+            connection.execute(RESTART_QUARANTINE_IDS)
         if (cut_now(connection), head_now(connection)) != due:
             raise Fault(
                 f"the copy in {copy.target} differs from the ledger in {copy.source.location} and was not kept; run"
@@ -180,18 +186,13 @@ def _copy_rows(copy: _Copy, stream_identity: str, due: tuple[Cut, str]) -> dict[
     return counts
 
 
-_NEXT_ID = text(
-    "SELECT setval(pg_get_serial_sequence('quarantine', 'id'), coalesce(max(id), 0) + 1, false) FROM quarantine"
-)
-
-
 def _copy_table(copy: _Copy, connection: Connection, name: str) -> int:
     """The rows that were copied of a table, in the order of its key."""
     form, keys = _form(copy.seen, name)
     total = int(copy.seen.execute(select(func.count()).select_from(form)).scalar_one())
     rows = select(*form.columns).order_by(*(form.columns[key] for key in keys))
     found = copy.seen.execute(rows, execution_options={"yield_per": ROWS[name]})
-    last = copy.seen.execute(text("SELECT coalesce(max(id), 0) FROM quarantine")).scalar_one()
+    last = copy.seen.execute(LAST_QUARANTINED).scalar_one()
     done = 0
     for some in found.mappings().partitions():
         if not copy.target.sql:

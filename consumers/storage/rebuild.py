@@ -25,6 +25,7 @@ from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_files
 from lapledger.ledger.store.quarantine import NAME, Quarantined
 from lapledger.ledger.store.segments import Segment
 from lapledger.ledger.store.sql.engine import alone, open_engine, reading, writing
+from lapledger.ledger.store.sql.statements import FRAME_DIGESTS, RESTART_QUARANTINE_IDS
 
 _MANY = 2000
 """Rows of one statement."""
@@ -156,7 +157,7 @@ class _Filling:
             raise Fault(f"the last manifest names {reached.stream}/{reached.partition}, which is no partition here")
         bound = {"stream": reached.stream, "partition": reached.partition}
         head, count = first_head(self._ledger.identity, reached.stream, reached.partition), 0
-        for count, row in enumerate(self._connection.execute(_ADMITTED, bound), start=1):
+        for count, row in enumerate(self._connection.execute(FRAME_DIGESTS, bound), start=1):
             if row.admission != count:
                 break
             head = next_head(head, row.digest)
@@ -185,9 +186,6 @@ class _Filling:
         return count
 
 
-_ADMITTED = text(
-    "SELECT admission, digest FROM frame WHERE stream = :stream AND partition = :partition ORDER BY admission"
-)
 _POSITION = text(
     "UPDATE stream_position SET identity = :identity, next_position = :next_position, admissions = :admissions,"
     " head = :head, moves = :moves, moved = :moved, moved_id = :moved_id"
@@ -250,9 +248,4 @@ def _some(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def _restart_ids(connection: Connection) -> None:
     """Makes PostgreSQL number what is quarantined next behind what came back; SQLite does so by itself."""
     if connection.dialect.name == "postgresql":
-        connection.execute(_RESTART)
-
-
-_RESTART = text(
-    "SELECT setval(pg_get_serial_sequence('quarantine', 'id'), coalesce(max(id), 0) + 1, false) FROM quarantine"
-)
+        connection.execute(RESTART_QUARANTINE_IDS)

@@ -10,15 +10,12 @@ from sqlalchemy import Connection, text
 
 from lapledger.ledger.store.heads import first_head, next_head
 from lapledger.ledger.store.open_ledger import Ledger
+from lapledger.ledger.store.sql.statements import DIGESTS_UP_TO
 from lapledger.ledger.streams.base import Partition
 
 _NOW = text(
     "SELECT stream, partition, identity, next_position, admissions, head, moved FROM stream_position"
     " ORDER BY stream, partition"
-)
-_DIGESTS = text(
-    "SELECT digest FROM frame WHERE stream = :stream AND partition = :partition AND admission <= :last"
-    " ORDER BY admission"
 )
 
 
@@ -38,7 +35,7 @@ def _position_at(ledger: Ledger, connection: Connection, row: Any, last: int) ->
     """The position as it was after an earlier admission: where the first frame behind it lies on the stream."""
     place = {"stream": row.stream, "partition": row.partition, "last": last}
     head = first_head(ledger.identity, row.stream, row.partition)
-    for digest in connection.execute(_DIGESTS, place).scalars():
+    for digest in connection.execute(DIGESTS_UP_TO, place).scalars():
         head = next_head(head, digest)
     return [row.stream, row.partition, row.identity, _offset_behind(connection, row, last), last, head]
 

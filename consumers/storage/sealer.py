@@ -29,7 +29,7 @@ from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import EventType
 from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import FrameError, payload_digest
-from lapledger.ledger.store.frame_rows import FrameMeta
+from lapledger.ledger.store.frame_rows import FRAME_SELECTION, FrameMeta
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.quarantine import NAME, PAGE, QUARANTINE, quarantine_metas, quarantined
 from lapledger.ledger.store.reader import declared_type, read_packed
@@ -49,8 +49,8 @@ _ROUND = text(
     " ORDER BY stream, partition"
 )
 _METAS = text(
-    "SELECT f.stream, f.partition, f.admission, f.key, f.epoch, f.sequence, f.previous, f.digest, f.rows,"
-    " f.source_offset, t.type, t.version, length(t.payload) AS bytes FROM tail t JOIN frame f ON f.stream = t.stream"
+    f"SELECT {FRAME_SELECTION}, t.type, t.version, length(t.payload) AS bytes FROM tail t"  # noqa: S608
+    " JOIN frame f ON f.stream = t.stream"
     " AND f.partition = t.partition AND f.admission = t.admission"
     " WHERE t.stream = :stream AND t.partition = :partition AND t.admission <= :until"
 )

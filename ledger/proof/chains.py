@@ -13,14 +13,12 @@ from lapledger.ledger.proof.findings import Findings, frame_location
 from lapledger.ledger.proof.manifests import Reached
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.heads import first_head, ledger_head, next_head
+from lapledger.ledger.store.sql.statements import FRAME_DIGESTS
 from lapledger.ledger.streams.base import Partition
 
 PartitionHeads = dict[Partition, tuple[int, str]]
 """Admissions and head of each partition."""
 
-_ADMITTED = text(
-    "SELECT admission, digest FROM frame WHERE stream = :stream AND partition = :partition ORDER BY admission"
-)
 _CHAINS = text(
     "SELECT epoch, sequence, previous, digest, admission FROM frame"
     " WHERE stream = :stream AND partition = :partition ORDER BY epoch, sequence"
@@ -103,7 +101,7 @@ def _running(findings: Findings, at: Partition) -> Iterator[tuple[int, str]]:
     """(admission, head) from 0 to the last frame, or to the first that is missing."""
     head = first_head(findings.ledger.identity, *at)
     yield 0, head
-    for due, row in enumerate(findings.connection.execute(_ADMITTED, _bound(at)), start=1):
+    for due, row in enumerate(findings.connection.execute(FRAME_DIGESTS, _bound(at)), start=1):
         if row.admission != due:
             findings.problem(f"{frame_location(*at, due)} is missing from the SQL database, {row.admission} follows")
             return

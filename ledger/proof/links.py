@@ -16,23 +16,21 @@ from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import EVENTS
 from lapledger.ledger.proof.findings import Findings
 from lapledger.ledger.proof.manifests import Manifest, Moved, Reached, parse, read_manifest
-from lapledger.ledger.store.frame_rows import FrameMeta, ranges_of
+from lapledger.ledger.store.frame_rows import FRAME_SELECTION, FrameMeta, ranges_of
 from lapledger.ledger.store.heads import NO_MANIFEST
 from lapledger.ledger.store.quarantine import NAME
 from lapledger.ledger.store.segments import Segment
+from lapledger.ledger.store.sql.statements import SEGMENTS
 
-_SEGMENTS = text(
-    "SELECT ordinal, name, manifest, type, version, frames, rows, bytes, admissions FROM segment ORDER BY ordinal"
-)
 _RANGES = text(
     "SELECT ordinal, stream, partition, type, version, first, last FROM segment_range"
     " ORDER BY ordinal, stream, partition"
 )
 _SUPERSEDED = text('SELECT ordinal, "by" FROM supersession ORDER BY ordinal')
 _FRAMES = text(
-    "SELECT stream, partition, admission, key, epoch, sequence, previous, digest, rows, source_offset FROM frame"
-    " WHERE type = :type AND version = :version AND stream = :stream AND partition = :partition"
-    " AND admission BETWEEN :first AND :last ORDER BY admission"
+    f"SELECT {FRAME_SELECTION} FROM frame f WHERE f.type = :type AND f.version = :version"  # noqa: S608
+    " AND f.stream = :stream AND f.partition = :partition"
+    " AND f.admission BETWEEN :first AND :last ORDER BY f.admission"
 )
 
 
@@ -54,7 +52,7 @@ class Links:
 def check_links(findings: Findings) -> Links:
     """The chain of segments according to SQL; problems where its rows contradict themselves. Reads no manifest."""
     links = Links()
-    rows = findings.connection.execute(_SEGMENTS).all()
+    rows = findings.connection.execute(SEGMENTS, {"type": None, "version": None}).all()
     links.digests = [str(row.manifest) for row in rows]
     for number, row in enumerate(rows, start=1):
         with findings.guarded(f"row {number} of the list of segments"):

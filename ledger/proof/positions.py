@@ -14,6 +14,7 @@ from lapledger.ledger.proof.chains import PartitionHeads
 from lapledger.ledger.proof.findings import Findings
 from lapledger.ledger.proof.links import Links
 from lapledger.ledger.proof.manifests import Moved, Reached
+from lapledger.ledger.store.sql.statements import LAST_QUARANTINED
 
 _POSITIONS = text(
     "SELECT stream, partition, identity, next_position, admissions, head, duplicates, moves, moved, moved_id"
@@ -27,7 +28,6 @@ _QUARANTINED = text(
     "SELECT source_offset FROM quarantine WHERE stream = :stream AND partition = :partition AND id > :moved_id"
     " ORDER BY source_offset"
 )
-_LAST = text("SELECT coalesce(max(id), 0) FROM quarantine")
 
 Retried = frozenset[tuple[str, int, int]]
 """Positions of frames that a retry took from the quarantine: they came from before the next position."""
@@ -38,7 +38,10 @@ Step = tuple[str, Reached, Moved]
 
 def check_positions(findings: Findings, now: PartitionHeads, links: Links, retried: Retried) -> None:
     """Problems where a position is not that of the frames, or contradicts what the manifests kept of it."""
-    rows, last = findings.connection.execute(_POSITIONS).all(), findings.connection.execute(_LAST).scalar_one()
+    rows, last = (
+        findings.connection.execute(_POSITIONS).all(),
+        findings.connection.execute(LAST_QUARANTINED).scalar_one(),
+    )
     partitions = [(name, partition) for name, count in sorted(PARTITIONS.items()) for partition in range(count)]
     if [(row.stream, row.partition) for row in rows] != partitions:
         findings.problem(f"the positions are not one for each of the {len(partitions)} partitions")

@@ -14,13 +14,12 @@ from lapledger.ledger.events import EVENTS, EventType
 from lapledger.ledger.proof.findings import Findings
 from lapledger.ledger.proof.recomputed import UNREADABLE, Recomputed, altered_frames
 from lapledger.ledger.proof.timings import Due, runs_of
-from lapledger.ledger.store.frame_rows import FRAME_COLUMNS, FrameMeta
+from lapledger.ledger.store.frame_rows import FRAME_COLUMNS, FRAME_SELECTION, FrameMeta
 from lapledger.ledger.store.reader import read_payload
 from lapledger.ledger.store.segments import with_origin
 
 _TAIL = text(
-    "SELECT f.stream, f.partition, f.admission, f.key, f.epoch, f.sequence, f.previous, f.digest, f.rows,"
-    " f.source_offset, f.type, f.version, t.type AS tail_type, t.version AS tail_version, t.payload"
+    f"SELECT {FRAME_SELECTION}, f.type, f.version, t.type AS tail_type, t.version AS tail_version, t.payload"  # noqa: S608
     " FROM tail t JOIN frame f ON f.stream = t.stream AND f.partition = t.partition"
     " AND f.admission = t.admission ORDER BY t.stream, t.partition, t.admission"
 )

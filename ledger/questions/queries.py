@@ -17,7 +17,7 @@ from lapledger.ledger.events import EVENTS, EventType, latest, steps
 from lapledger.ledger.questions.views import BY_NAME, View, raw_name
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
-from lapledger.ledger.store.scans import stored
+from lapledger.ledger.store.reader import stored_versions
 from lapledger.ledger.store.segments import ORIGIN_COLUMNS, Segment
 
 _NAME = re.compile(r"[a-z_]+")  # a name that is no table loads nothing; a column named like a table loads too much
@@ -120,7 +120,7 @@ class Questions:
         """A table of all events of a type: the union of sealed rows and tail over all stored versions."""
         columns = ", ".join(f'"{column}"' for column in (*declared.schema.names, *ORIGIN_COLUMNS))
         parts = []
-        for version in stored(self.ledger, declared.name, declared.version, self.cut):
+        for version in stored_versions(self.ledger, declared.name, declared.version, self.cut):
             self._segments += version.segments
             part = f"{name}_v{version.declared.version}"
             self._connection.register(f"{part}_sealed", version.sealed)

@@ -42,6 +42,9 @@ class FrameMeta(NamedTuple):
 FRAME_COLUMNS = FrameMeta._fields
 """What a manifest keeps of each frame, in this order."""
 
+FRAME_SELECTION = ", ".join(f"f.{column}" for column in FRAME_COLUMNS)
+"""The same columns in SQL, of the table `frame AS f`."""
+
 Range = tuple[str, int, int, int]
 """Stream, partition, first and last admission."""
 

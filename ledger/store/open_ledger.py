@@ -23,6 +23,7 @@ from lapledger.ledger.store.objects.objects import Files
 from lapledger.ledger.store.objects.s3 import S3Files
 from lapledger.ledger.store.segments import Segments
 from lapledger.ledger.store.sql.engine import alone, check_encoding, open_engine, reading, writing
+from lapledger.ledger.store.sql.statements import LEDGER_IDENTITIES, MANIFEST_CHAIN
 from lapledger.ledger.streams.kafka.stream import KafkaStream
 from lapledger.ledger.streams.local import LocalStream
 
@@ -74,7 +75,7 @@ def head_now(connection: Connection) -> str:
     """The head of the ledger, as this transaction sees it."""
     rows = connection.execute(text("SELECT stream, partition, admissions, head FROM stream_position"))
     heads = {(stream, partition): (admissions, head) for stream, partition, admissions, head in rows}
-    manifests = connection.execute(text("SELECT manifest FROM segment ORDER BY ordinal")).scalars().all()
+    manifests = connection.execute(MANIFEST_CHAIN).scalars().all()
     return ledger_head(heads, manifests)
 
 
@@ -184,7 +185,7 @@ def _identity(location: Location, connection: Connection) -> str:
     """The id of the ledger; UserError when a copy did not end, Fault when its row was lost or doubled."""
     if holds_nothing(connection):
         raise _unfinished(location)
-    identities = connection.execute(text("SELECT identity FROM ledger")).scalars().all()
+    identities = connection.execute(LEDGER_IDENTITIES).scalars().all()
     if len(identities) != 1:
         raise Fault(f"the ledger in {location} has {len(identities)} identity rows, expected 1; restore it from a copy")
     return str(identities[0])
@@ -237,7 +238,7 @@ def _first_rows(connection: Connection, identity: str, created: str) -> None:
         ),
         {"identity": identity, "created": created},
     )
-    kept = str(connection.execute(text("SELECT identity FROM ledger")).scalar_one())
+    kept = str(connection.execute(LEDGER_IDENTITIES).scalar_one())
     known = {tuple(row) for row in connection.execute(text("SELECT stream, partition FROM stream_position"))}
     partitions = [(name, partition) for name, count in PARTITIONS.items() for partition in range(count)]
     for stream, partition in partitions:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,10 @@ from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger, cut_now
 from lapledger.ledger.store.segments import ORIGIN_COLUMNS, Segment, schema_with_origin, with_origin
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.store.sql.statements import SEGMENTS, SUPERSEDED
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 Where = Mapping[str, Sequence[str]]
 """Row filter: column -> the values allowed there."""
@@ -117,6 +122,44 @@ def _sealed(ledger: Ledger, segment: Segment, cut: Cut, wanted: _Wanted) -> pa.T
     return table if segment.ends_within(cut) else table.filter(within(table, cut, segment))
 
 
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """The rows of one stored version of a type at a cut: the sealed ones, read as they are scanned, and the tail's."""
+
+    declared: EventType
+    segments: tuple[Segment, ...]
+    sealed: "ds.Dataset"
+    tail: pa.Table
+
+
+def stored_versions(ledger: Ledger, name: str, version: int, cut: Cut) -> list[StoredVersion]:
+    """All rows of a type at a cut with their origin, by stored version, oldest first. No segment is read yet.
+
+    Scan segments within `Segments.scanning`. UserError when the type is unknown, or the cut is ahead
+    of this ledger.
+    """
+    declared = declared_type(name, version)
+    parts = []
+    with reading(ledger.engine) as connection:
+        check_cut(connection, cut)
+        for version_type in versions_of(declared):
+            segments = [s for s in live_segments(connection, name, version_type.version) if s.starts_within(cut)]
+            sealed = ledger.segments.dataset(version_type, segments)
+            if not all(segment.ends_within(cut) for segment in segments):
+                sealed = sealed.filter(_within_cut(version_type, cut))
+            parts.append(StoredVersion(version_type, tuple(segments), sealed, tail_rows(connection, version_type, cut)))
+    return parts
+
+
+def _within_cut(declared: EventType, cut: Cut) -> pc.Expression:
+    """Whether a row is within a cut, as a scan filter."""
+    inside = pc.scalar(False)
+    for partition in range(PARTITIONS[declared.stream]):
+        last = cut.at(declared.stream, partition)
+        inside = inside | ((pc.field("_partition") == partition) & (pc.field("_admission") <= last))
+    return inside
+
+
 def within(table: pa.Table, cut: Cut, segment: Segment) -> pa.ChunkedArray:
     """Whether each row of a segment is within a cut."""
     inside = pa.chunked_array([pa.repeat(pa.scalar(value=False), len(table))])
@@ -149,17 +192,13 @@ def check_cut(connection: Connection, cut: Cut) -> None:
 
 def segment_rows(connection: Connection, name: str | None = None, version: int | None = None) -> list[Segment]:
     """The sealed segments, of one type or all, in the order of their chain."""
-    query = text(
-        "SELECT ordinal, name, manifest, type, version, frames, rows, bytes, admissions FROM segment"
-        " WHERE type = coalesce(:type, type) AND version = coalesce(:version, version) ORDER BY ordinal"
-    )
-    bound = {"type": name, "version": version}
-    return [Segment.from_row(tuple(row)) for row in connection.execute(query, bound)]
+    rows = connection.execute(SEGMENTS, {"type": name, "version": version})
+    return [Segment.from_row(tuple(row)) for row in rows]
 
 
 def live_segments(connection: Connection, name: str, version: int) -> list[Segment]:
     """The segments of a type that hold its sealed frames now: those that no compaction superseded."""
-    gone = set(connection.execute(text("SELECT ordinal FROM supersession")).scalars())
+    gone = set(connection.execute(SUPERSEDED).scalars())
     return [segment for segment in segment_rows(connection, name, version) if segment.ordinal not in gone]
 
 

@@ -16,9 +16,9 @@ TYPES = st.sampled_from(sorted(EVENTS)).map(EVENTS.__getitem__)
 MANY = (63, 64, 65, 70, 130)
 """Row counts around the one from which columns have short forms."""
 
-_WORDS = st.text(max_size=8)
+_TEXTS = st.text(max_size=8)
 VALUES = {
-    pa.string(): _WORDS,
+    pa.string(): _TEXTS,
     pa.int64(): st.integers(-(2**63), 2**63 - 1),
     pa.float64(): st.floats(allow_nan=False),
     pa.bool_(): st.booleans(),
@@ -26,41 +26,41 @@ VALUES = {
 _RANGES = [(0, 0), (-128, 127), (0, 128), (-(2**15), 2**15 - 1), (0, 2**31 - 1), (-(2**31) - 1, 0), (0, 2**63 - 1)]
 
 
-def _digest_word(rng: random.Random) -> str:
+def _digest_text(rng: random.Random) -> str:
     return rng.randbytes(32).hex()
 
 
-def _uuid_word(rng: random.Random) -> str:
+def _uuid_text(rng: random.Random) -> str:
     digits = rng.randbytes(16).hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 _SPELLINGS = {
     "texts": lambda rng: f"{rng.random()}é",
-    "digests": _digest_word,
-    "uuids": _uuid_word,
-    "upper": lambda rng: _digest_word(rng).upper(),
-    "dashes": lambda rng: _uuid_word(rng).replace("-", "+"),
+    "digests": _digest_text,
+    "uuids": _uuid_text,
+    "upper": lambda rng: _digest_text(rng).upper(),
+    "dashes": lambda rng: _uuid_text(rng).replace("-", "+"),
     "short": lambda rng: rng.randbytes(31).hex(),
 }
 
 
-def _many_words(draw: st.DrawFn, rows: int) -> list[str]:
+def _repeating_texts(draw: st.DrawFn, rows: int) -> list[str]:
     """Words that repeat, or do not, or do in the first rows only."""
     rng = draw(st.randoms(use_true_random=False))
     spell = _SPELLINGS[draw(st.sampled_from(sorted(_SPELLINGS)))]
     count = draw(st.sampled_from([1, 2, 47, 48, 49, 60, rows]))
     pool = [spell(rng) for _ in range(count)]
-    words = [rng.choice(pool) for _ in range(rows)] if count < rows else pool
+    texts = [rng.choice(pool) for _ in range(rows)] if count < rows else pool
     if draw(st.booleans()):
-        words[-1] = spell(rng)
-    return words
+        texts[-1] = spell(rng)
+    return texts
 
 
-def _many(draw: st.DrawFn, kind: pa.DataType, rows: int) -> list[Any]:
+def _long_column(draw: st.DrawFn, kind: pa.DataType, rows: int) -> list[Any]:
     rng = draw(st.randoms(use_true_random=False))
     if pa.types.is_string(kind):
-        return _many_words(draw, rows)
+        return _repeating_texts(draw, rows)
     if pa.types.is_int64(kind):
         low, high = draw(st.sampled_from(_RANGES))
         values = [rng.randint(low, high) if rng.random() < 0.5 else low for _ in range(rows)]
@@ -80,11 +80,11 @@ def batches(draw: st.DrawFn, types: st.SearchStrategy[EventType] = TYPES) -> tup
         nested = pa.types.is_list(column.arrow)
         kind = column.arrow.value_type if nested else column.arrow
         if rows >= min(MANY):
-            values = _many(draw, kind, rows)
+            values = _long_column(draw, kind, rows)
             values = [values[: n % 3] for n in range(rows)] if nested else values
         else:
-            each = st.lists(VALUES[kind], max_size=3) if nested else VALUES[kind]
-            values = draw(st.lists(each, min_size=rows, max_size=rows))
+            inner = st.lists(VALUES[kind], max_size=3) if nested else VALUES[kind]
+            values = draw(st.lists(inner, min_size=rows, max_size=rows))
         if column.nullable:
             rng = draw(st.randoms(use_true_random=False))
             nulls = draw(st.sampled_from([0, 0.1, 1]))
@@ -114,12 +114,12 @@ def _otherwise(column: pa.Array, rng: random.Random) -> pa.Array:
 
 def _shuffled(column: pa.Array, rng: random.Random) -> pa.Array:
     values = column.to_pylist()
-    words = [*{value for value in values if value is not None}, "unused", "no word of theirs é"]
-    rng.shuffle(words)
-    numbers = pa.array([None if value is None else words.index(value) for value in values], pa.int32())
-    least = pa.uint8() if len(words) < 256 else pa.uint16()
+    texts = [*{value for value in values if value is not None}, "unused", "no word of theirs é"]
+    rng.shuffle(texts)
+    numbers = pa.array([None if value is None else texts.index(value) for value in values], pa.int32())
+    least = pa.uint8() if len(texts) < 256 else pa.uint16()
     kind = rng.choice([least, pa.int16(), pa.uint16(), pa.int32(), pa.uint32()])
-    return pa.DictionaryArray.from_arrays(numbers.cast(kind), pa.array(words))
+    return pa.DictionaryArray.from_arrays(numbers.cast(kind), pa.array(texts))
 
 
 def _as_octets(column: pa.Array, _: random.Random) -> pa.Array:
@@ -130,11 +130,11 @@ def _as_octets(column: pa.Array, _: random.Random) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(column), [None, pa.py_buffer(data)])
 
 
-def octets_of(words: list[str | None]) -> tuple[int, bytes] | None:
+def octets_of(texts: list[str | None]) -> tuple[int, bytes] | None:
     """Width and octets of words that are all digests or all UUIDs in lower case."""
     for width, pattern in ((32, r"[0-9a-f]{64}"), (16, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")):
-        if all(word is not None and re.fullmatch(pattern, word) for word in words):
-            return width, b"".join(bytes.fromhex(str(word).replace("-", "")) for word in words)
+        if all(text is not None and re.fullmatch(pattern, text) for text in texts):
+            return width, b"".join(bytes.fromhex(str(text).replace("-", "")) for text in texts)
     return None
 
 
@@ -164,24 +164,24 @@ def _column(kind: pa.DataType, values: list[Any]) -> bytes:
 def _nulls(values: list[Any]) -> bytes:
     if all(value is not None for value in values):
         return b"\x00"
-    bits = sum(1 << place for place, value in enumerate(values) if value is not None)
+    bits = sum(1 << row for row, value in enumerate(values) if value is not None)
     return b"\x01" + bits.to_bytes((len(values) + 7) // 8, "little")
 
 
 def _strings(values: list[str | None]) -> bytes:
-    words = [value or "" for value in values]
-    if len(words) >= 64 and len(set(words[:64])) <= 48:
-        distinct = list(dict.fromkeys(words))
+    texts = [value or "" for value in values]
+    if len(texts) >= 64 and len(set(texts[:64])) <= 48:
+        distinct = list(dict.fromkeys(texts))
         form = "<B" if len(distinct) <= 1 << 8 else "<H"
-        numbers = b"".join(struct.pack(form, distinct.index(word)) for word in words)
+        numbers = b"".join(struct.pack(form, distinct.index(text)) for text in texts)
         return b"words" + struct.pack("<I", len(distinct)) + _texts(distinct) + numbers
-    octets = octets_of(values) if len(words) >= 64 else None
+    octets = octets_of(values) if len(texts) >= 64 else None
     if octets is not None:
         return b"octets" + bytes([octets[0]]) + octets[1]
-    return b"texts" + _texts(words)
+    return b"texts" + _texts(texts)
 
 
-def _texts(words: list[str]) -> bytes:
-    data = [word.encode() for word in words]
-    ends = np.cumsum([len(word) for word in data]).astype("<i4").tobytes() if data else b""
+def _texts(texts: list[str]) -> bytes:
+    data = [text.encode() for text in texts]
+    ends = np.cumsum([len(text) for text in data]).astype("<i4").tobytes() if data else b""
     return ends + b"".join(data)

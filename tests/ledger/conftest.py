@@ -13,14 +13,14 @@ from tests.ledger.facts import new_ledger
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """A fresh ledger of the identity `identity-0`."""
-    opened = new_ledger(tmp_path / "ledger")
-    yield opened
-    opened.close()
+    new = new_ledger(tmp_path / "ledger")
+    yield new
+    new.close()
 
 
 @pytest.fixture
 def stream(ledger: Ledger) -> Iterator[LocalStream]:
     """The fresh ledger's local stream."""
-    opened = ledger.stream()
-    yield opened
-    opened.close()
+    local = ledger.stream()
+    yield local
+    local.close()

@@ -108,7 +108,7 @@ def _changed(event: Any, **values: object) -> Any:
     return dataclasses.replace(event, **values)
 
 
-def places() -> Iterable[tuple[str, int]]:
+def partitions() -> Iterable[tuple[str, int]]:
     """Every stream and partition."""
     return [(name, partition) for name, count in PARTITIONS.items() for partition in range(count)]
 

@@ -9,18 +9,18 @@ from lapledger.ledger.streams.kafka.stream import KafkaStream
 
 def everything(stream: KafkaStream, position: int = 0) -> list[Stored]:
     """All records from a position on in partition 0 of the facts."""
-    found: list[Stored] = []
-    while stored := stream.read("facts", 0, found[-1].offset + 1 if found else position, 1000):
-        found += stored
-    return found
+    records: list[Stored] = []
+    while stored := stream.read("facts", 0, records[-1].offset + 1 if records else position, 1000):
+        records += stored
+    return records
 
 
 def payloads(stream: KafkaStream, position: int = 0) -> list[bytes]:
     """Their payloads."""
-    return [one.record.payload for one in everything(stream, position)]
+    return [stored.record.payload for stored in everything(stream, position)]
 
 
 def configured(admin: KafkaAdminClient, topic: str) -> dict[str, str]:
     """A topic's settings."""
-    found = admin.describe_configs([ConfigResource("topic", topic)], config_filter="all")
-    return {name: entry["value"] for name, entry in found["topic"][topic].items()}
+    configs = admin.describe_configs([ConfigResource("topic", topic)], config_filter="all")
+    return {name: entry["value"] for name, entry in configs["topic"][topic].items()}

@@ -69,9 +69,9 @@ def relinked(ledger: Ledger, altered: Any) -> None:
     """Rewrites every manifest as `altered` says, and the chain and the rows that name it."""
     drop_guards(ledger)
     with writing(ledger.engine) as connection:
-        found = connection.execute(text("SELECT ordinal, type, version, manifest FROM segment ORDER BY 1")).all()
+        segments = connection.execute(text("SELECT ordinal, type, version, manifest FROM segment ORDER BY 1")).all()
         previous, renamed = "", {}
-        for row in found:
+        for row in segments:
             manifest = json.loads(manifest_path(ledger, row.type, row.version, row.manifest).read_text())
             supersedes = [renamed[name] for name in manifest["supersedes"]]
             manifest = altered(manifest) | {"previous": previous, "supersedes": supersedes}

@@ -64,7 +64,7 @@ def test_open_gaps_are_what_is_missing_below_the_end(order: list[int], count: in
     assert all(first <= last for first, last in chain.gaps)
 
 
-def test_a_frame_belongs_where_its_key_says() -> None:
+def test_a_frame_belongs_to_the_partition_of_its_key() -> None:
     """`check_route` passes a producer's own frames of every type."""
     for declared in EVENTS.values():
         frame = sample_frame(declared)
@@ -74,11 +74,11 @@ def test_a_frame_belongs_where_its_key_says() -> None:
 def test_a_frame_elsewhere_is_misrouted() -> None:
     """Another partition than in its header or of its key, a key not in its rows, a stream not of its type."""
     frame = chain_frames([decision(0)])[0]
-    other = (frame.link.partition + 1) % 4
-    moved = Link("e", "facts", other, 1, "x")
+    elsewhere = (frame.link.partition + 1) % 4
+    moved = Link("e", "facts", elsewhere, 1, "x")
     wrong = [
-        (frame, "facts", other),
-        (make_frame(frame.declared, "p", moved, frame.batch), "facts", other),
+        (frame, "facts", elsewhere),
+        (make_frame(frame.declared, "p", moved, frame.batch), "facts", elsewhere),
         (make_frame(frame.declared, "", Link("e", "control", 0, 1, "x"), frame.batch), "control", 0),
         (make_frame(frame.declared, "another", Link("e", "facts", 0, 1, "x"), frame.batch), "facts", 0),
     ]

@@ -149,7 +149,7 @@ Blobs(LocalFiles(Path(sys.argv[1]))).put_many([b"1", b"2", b"3"])
 """
 
 
-def test_a_put_that_is_killed_leaves_whole_blobs(local: Blobs, folder: Path) -> None:
+def test_a_put_that_is_killed_leaves_complete_blobs(local: Blobs, folder: Path) -> None:
     """Dead after the second of three: two are there, nothing else, and putting all again completes them."""
     done = subprocess.run([sys.executable, "-c", KILLED, folder], check=False)
     assert done.returncode == -signal.SIGKILL

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.store.cuts import Cut
-from tests.ledger.facts import places
+from tests.ledger.facts import partitions
 
-CUTS = st.fixed_dictionaries({place: st.integers(0, 10**15) for place in places()}).map(Cut.of)
+CUTS = st.fixed_dictionaries({partition: st.integers(0, 10**15) for partition in partitions()}).map(Cut.of)
 
 
 @given(CUTS)
@@ -29,7 +29,7 @@ def test_the_form_of_a_cut() -> None:
 @given(CUTS, CUTS)
 def test_order_is_that_of_every_partition(a: Cut, b: Cut) -> None:
     """One cut is within another when no partition shows more."""
-    assert (a <= b) == all(a.at(*place) <= b.at(*place) for place in places())
+    assert (a <= b) == all(a.at(*partition) <= b.at(*partition) for partition in partitions())
 
 
 @pytest.mark.parametrize(

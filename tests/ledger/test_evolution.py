@@ -30,20 +30,26 @@ NAME = "execution.requested"
 OLD, NEW = EVENTS[NAME, 1], EVENTS[NAME, 2]
 
 
-def request(place: int) -> dict[str, object]:
+def request(position: int) -> dict[str, object]:
     """What both versions say of a work."""
-    ids = {"campaign_id": "c", "program_id": "p/g", "test_id": f"p/t{place}"}
-    return {"work_id": work_id("c", "p/g", f"p/t{place}", 0), "problem_id": "p", "block": 0, "position": place, **ids}
+    ids = {"campaign_id": "c", "program_id": "p/g", "test_id": f"p/t{position}"}
+    return {
+        "work_id": work_id("c", "p/g", f"p/t{position}", 0),
+        "problem_id": "p",
+        "block": 0,
+        "position": position,
+        **ids,
+    }
 
 
-def old(place: int) -> ExecutionRequestedV1:
+def old(position: int) -> ExecutionRequestedV1:
     """A request as version 1 tells it."""
-    return ExecutionRequestedV1(**request(place))
+    return ExecutionRequestedV1(**request(position))
 
 
-def new(place: int, lane: str) -> ExecutionRequested:
+def new(position: int, lane: str) -> ExecutionRequested:
     """A request as version 2 tells it."""
-    return ExecutionRequested(**request(place), lane=lane)
+    return ExecutionRequested(**request(position), lane=lane)
 
 
 @pytest.fixture(params=["tail", "sealed", "old sealed", "compacted"])
@@ -51,8 +57,8 @@ def mixed(request: pytest.FixtureRequest, both: Ledger) -> Ledger:
     """Four old requests, then four new ones, two of them on the lane where the old ones are read."""
     with closing(both.stream()) as stream:
         first = Producer(stream, "epoch-1", "test", "1")
-        for place in range(4):
-            first.append([old(place)])
+        for position in range(4):
+            first.append([old(position)])
             if request.param == "compacted":
                 drain(both, stream)
                 seal(both)
@@ -68,10 +74,10 @@ def mixed(request: pytest.FixtureRequest, both: Ledger) -> Ledger:
     return both
 
 
-DUE = [asdict(new(place, lane)) for place, lane in enumerate("44444547")]
+DUE = [asdict(new(position, lane)) for position, lane in enumerate("44444547")]
 
 
-def by_place(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+def by_position(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     """Rows in the order in which the works were asked for."""
     return sorted(rows, key=lambda row: str(row["position"]))
 
@@ -80,7 +86,7 @@ def test_arrow_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
     """Every column, in the order of version 2; each stored version by itself is still there."""
     table = events(mixed, NAME, 2, mixed.cut())
     assert table.column_names[: len(NEW.columns)] == NEW.schema.names
-    assert by_place(table.select(NEW.schema.names).to_pylist()) == DUE
+    assert by_position(table.select(NEW.schema.names).to_pylist()) == DUE
     assert events(mixed, NAME, 1, mixed.cut())["position"].to_pylist() == [0, 1, 2, 3]
     assert verify(mixed).problems == ()
 
@@ -89,9 +95,9 @@ def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
     """The same rows as Arrow, raw and through a view, for our own questions and for a user's."""
     columns = ", ".join(NEW.schema.names)
     with closing(Questions(mixed)) as questions:
-        assert by_place(questions.rows(f"SELECT {columns} FROM execution_requested")) == DUE
-        assert by_place(questions.rows(f"SELECT {columns} FROM request")) == DUE
-        assert by_place(questions.rows("SELECT * FROM request WHERE campaign_id = $c", c="c")) == DUE
+        assert by_position(questions.rows(f"SELECT {columns} FROM execution_requested")) == DUE
+        assert by_position(questions.rows(f"SELECT {columns} FROM request")) == DUE
+        assert by_position(questions.rows("SELECT * FROM request WHERE campaign_id = $c", c="c")) == DUE
         raw = questions.query("SELECT * FROM execution_requested ORDER BY _stream, _partition, _admission, _row")
         assert raw.equals(events(mixed, NAME, 2, mixed.cut()).cast(raw.schema))
         user = questions.query_user("SELECT position FROM execution_requested WHERE lane = '4' ORDER BY position")
@@ -101,16 +107,16 @@ def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
 def test_what_a_version_added_can_be_filtered_by(mixed: Ledger) -> None:
     """Old rows meet the value that they are read with."""
     cut = mixed.cut()
-    found = events(mixed, NAME, 2, cut, columns=["position"], where={"lane": ["4"]})
-    assert sorted(found["position"].to_pylist()) == [0, 1, 2, 3, 4, 6]
+    lane_four = events(mixed, NAME, 2, cut, columns=["position"], where={"lane": ["4"]})
+    assert sorted(lane_four["position"].to_pylist()) == [0, 1, 2, 3, 4, 6]
     assert events(mixed, NAME, 2, cut, columns=["position"], where={"lane": ["7"]})["position"].to_pylist() == [7]
 
 
 def test_old_requests_keep_their_order_among_the_new_ones_of_their_partition(mixed: Ledger) -> None:
     """Versions share a partition; the order is that of admission."""
     table = events(mixed, NAME, 2, mixed.cut(), columns=["position"])
-    places = list(zip(*(table[name].to_pylist() for name in ("_partition", "_admission", "_row")), strict=True))
-    assert places == sorted(places)
+    origins = list(zip(*(table[name].to_pylist() for name in ("_partition", "_admission", "_row")), strict=True))
+    assert origins == sorted(origins)
 
 
 def test_each_step_is_declared_once() -> None:

@@ -44,8 +44,8 @@ def test_the_digest_is_that_of_its_definition(case: tuple[EventType, pa.RecordBa
 def test_the_digest_ignores_how_values_are_held(case: tuple[EventType, pa.RecordBatch], rng: random.Random) -> None:
     """Dictionaries in any order and with unused words, narrow integers, octets and packed columns give one digest."""
     batch = case[1]
-    other = held_otherwise(batch, rng)
-    assert {rows_digest(held) for held in (other, packed(other), packed(batch))} == {rows_digest(batch)}
+    encoded = held_otherwise(batch, rng)
+    assert {rows_digest(held) for held in (encoded, packed(encoded), packed(batch))} == {rows_digest(batch)}
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,8 +54,8 @@ def test_any_encoding_of_a_frame_is_admitted(case: tuple[EventType, pa.RecordBat
     """A producer that knows no short forms, or other ones, is understood: same digest, same rows."""
     declared, batch = case
     frame = make_frame(declared, "kéy", LINK, batch)
-    other = held_otherwise(batch, rng)
-    again = decode(Record(encode(frame).headers, stream_of(other)))
+    encoded = held_otherwise(batch, rng)
+    again = decode(Record(encode(frame).headers, stream_of(encoded)))
     assert (again.digest, again.rows) == (frame.digest, batch.num_rows)
     assert again.batch.equals(batch)
 
@@ -67,8 +67,8 @@ def test_the_wire_gives_the_bytes_of_the_columns(case: tuple[EventType, pa.Recor
     declared, batch = case
     rows = packed(batch)
     payload = stream_of(rows)
-    found = read_wire(payload, declared.name, declared.version).canonical()
-    assert found in (None, next(canonical(batch.columns, [0, batch.num_rows])))
+    from_wire = read_wire(payload, declared.name, declared.version).canonical()
+    assert from_wire in (None, next(canonical(batch.columns, [0, batch.num_rows])))
     frame = make_frame(declared, "kéy", LINK, batch)
     assert payload_digest(declared, "kéy", LINK, payload) == frame.digest
     assert make_record(declared, "kéy", LINK, rows) == (encode(frame), frame.digest)
@@ -94,10 +94,10 @@ def test_many_frames_are_digested_at_once(
     declared, batch = case
     bounds = sorted({0, batch.num_rows, *(cut for cut in cuts if cut < batch.num_rows)})
     slices = [batch.slice(a, b - a) for a, b in pairwise(bounds)]
-    places = [(f"key {n}", Link("e", "facts", 1, n, f"before {n}")) for n in range(len(slices))]
-    frames = [make_frame(declared, *place, rows) for place, rows in zip(places, slices, strict=True)]
+    keyed_links = [(f"key {n}", Link("e", "facts", 1, n, f"before {n}")) for n in range(len(slices))]
+    frames = [make_frame(declared, *keyed_link, rows) for keyed_link, rows in zip(keyed_links, slices, strict=True)]
     for held in (batch, held_otherwise(batch, rng)):
-        digests = frame_digests(declared, held.columns, bounds, places)
+        digests = frame_digests(declared, held.columns, bounds, keyed_links)
         assert list(digests) == [frame.digest for frame in frames]
 
 
@@ -127,8 +127,10 @@ def test_the_digest_ignores_offsets_and_buffers(case: tuple[EventType, pa.Record
     """A slice of a longer batch has the digest of the same rows on their own."""
     declared, batch = case
     junk = sample_batch(declared, 3)
-    whole = pa.Table.from_batches([junk.slice(0, front), batch, junk.slice(0, back)]).combine_chunks().to_batches()[0]
-    assert rows_digest(whole.slice(front, batch.num_rows)) == rows_digest(batch)
+    surrounded = (
+        pa.Table.from_batches([junk.slice(0, front), batch, junk.slice(0, back)]).combine_chunks().to_batches()[0]
+    )
+    assert rows_digest(surrounded.slice(front, batch.num_rows)) == rows_digest(batch)
 
 
 @settings(max_examples=100, deadline=None)
@@ -234,50 +236,50 @@ def allocated(record: Record) -> tuple[FrameError, int]:
     return caught.value, pool.max_memory() or 0
 
 
-def campaigns(words: pa.Array, compression: str | None = None) -> Record:
+def campaigns(column: pa.Array, compression: str | None = None) -> Record:
     """A frame of campaigns whose ids are told by a dictionary."""
-    frame = sample_frame(EVENTS["campaign.closed", 1], len(words))
-    batch = frame.batch.set_column(0, pa.field("campaign_id", words.type, nullable=False), words)
+    frame = sample_frame(EVENTS["campaign.closed", 1], len(column))
+    batch = frame.batch.set_column(0, pa.field("campaign_id", column.type, nullable=False), column)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_batch(batch)
-    return Record({**encode(frame).headers, "ce_laprows": str(len(words))}, sink.getvalue().to_pybytes())
+    return Record({**encode(frame).headers, "ce_laprows": str(len(column))}, sink.getvalue().to_pybytes())
 
 
 def test_a_compressed_dictionary_is_refused_before_it_is_decoded() -> None:
     """Its 2^24 zeros compress to a few kB: refused with no more than the payload's own size allocated."""
-    words = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), pa.array(["0" * (1 << 24)]))
-    record = campaigns(words, "zstd")
+    column = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), pa.array(["0" * (1 << 24)]))
+    record = campaigns(column, "zstd")
     assert len(record.payload) < 1 << 15
     refused, most = allocated(record)
     assert (refused.reason, "compressed" in str(refused)) == ("undecodable", True)
     assert most < 1 << 16
 
 
-def test_a_long_word_in_every_row_is_refused_before_it_is_repeated() -> None:
+def test_a_long_text_in_every_row_is_refused_before_it_is_repeated() -> None:
     """A payload of 4 MiB that stands for 8 GiB of plain strings: refused with no more than its own size allocated."""
-    words = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), pa.array(["0" * (1 << 22)]))
-    refused, most = allocated(campaigns(words))
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), pa.array(["0" * (1 << 22)]))
+    refused, most = allocated(campaigns(column))
     assert refused.reason == "too-large"
     assert most < 1 << 20
 
 
-def test_a_long_word_in_one_row_is_admitted_to_the_digest() -> None:
+def test_a_long_text_in_one_row_is_admitted_to_the_digest() -> None:
     """What counts is what the rows hold, not the longest word times the rows."""
-    words = pa.DictionaryArray.from_arrays(
+    column = pa.DictionaryArray.from_arrays(
         pa.array([*range(2000)], pa.int32()), pa.array(["0" * (1 << 22), *map(str, range(1999))])
     )
-    refused, _ = allocated(campaigns(words))
+    refused, _ = allocated(campaigns(column))
     assert refused.reason == "digest-mismatch"
 
 
-def test_null_words_and_changes_to_dictionaries_are_refused() -> None:
+def test_null_values_and_changes_to_dictionaries_are_refused() -> None:
     """A null among the words would hide nulls from the column's own count; a change would need a history."""
-    words = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["a", None]))
-    assert "null among the values" in str(allocated(campaigns(words))[0])
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["a", None]))
+    assert "null among the values" in str(allocated(campaigns(column))[0])
     declared = EVENTS["campaign.closed", 1]
     first, more = (
-        [{**row, "campaign_id": word} for row in sample_batch(declared, 1).to_pylist()] for word in ("a", "b")
+        [{**row, "campaign_id": campaign} for row in sample_batch(declared, 1).to_pylist()] for campaign in ("a", "b")
     )
     kinds = [
         (f.name, pa.dictionary(pa.int8(), pa.string()) if f.name == "campaign_id" else f.type) for f in declared.schema

@@ -54,9 +54,9 @@ class House:
     def bear(self, hostile: Sequence[Record]) -> int:
         """Drains hostile records between valid ones: each record is accounted for. How many were quarantined."""
         frames = self.good(len(hostile) + 1)
-        place = frames[0].link.stream, frames[0].link.partition
+        partition = frames[0].link.stream, frames[0].link.partition
         between = [record for pair in zip(map(encode, frames), hostile, strict=False) for record in pair]
-        self.stream.append(*place, [*between, encode(frames[-1])])
+        self.stream.append(*partition, [*between, encode(frames[-1])])
         before = self.quarantined()
         done = drain(self.ledger, self.stream, seen="now")
         assert done.admitted + done.duplicates + done.quarantined == 2 * len(hostile) + 1
@@ -80,7 +80,7 @@ class House:
         """Nothing but valid frames was admitted, and the ledger is whole, its quarantine sealed too."""
         assert self.admitted() <= self.valid.keys()
         retried = retry(self.ledger, seen="later")
-        assert [one for one in retried if one.admission is not None] == []
+        assert [record for record in retried if record.admission is not None] == []
         seal(self.ledger)
         assert verify(self.ledger).problems == ()
         head, root = self.ledger.head(), self.ledger.root
@@ -151,7 +151,7 @@ def stuffed(data: bytearray, choice: Random) -> None:
 
 PAYLOADS: Sequence[Callable[[bytearray, Random], None]] = (overwritten, flipped, cut, holed, stuffed)
 
-WORDS = (
+TEXTS = (
     *("", "\0", "a\0b", "\ud800", "\udfff x", "٣", "-1", "1e3", "0x10", "1.0", " 1", "1 ", "true", "9" * 15, "9" * 16),
     *("9" * 5000, "x" * 1_001, "é" * 1_000, "y" * 100_000, "\n", "../../etc", "'; DROP TABLE frame; --", "\u202e"),
 )
@@ -160,16 +160,16 @@ WORDS = (
 def mutated_headers(headers: Mapping[str, str], choice: Random) -> dict[str, str]:
     """Headers with one removed, replaced by a strange word, exchanged with another, or many added."""
     changed = dict(headers)
-    name, other = choice.choice(sorted(changed)), choice.choice(sorted(changed))
+    name, second = choice.choice(sorted(changed)), choice.choice(sorted(changed))
     fate = choice.randrange(4)
     if fate == 0:
         del changed[name]
     elif fate == 1:
-        changed[name] = choice.choice(WORDS)
+        changed[name] = choice.choice(TEXTS)
     elif fate == 2:
-        changed[name], changed[other] = changed[other], changed[name]
+        changed[name], changed[second] = changed[second], changed[name]
     else:
-        changed |= {f"x-{n}": choice.choice(WORDS)[:50] for n in range(choice.randrange(1, 300))}
+        changed |= {f"x-{n}": choice.choice(TEXTS)[:50] for n in range(choice.randrange(1, 300))}
     return changed
 
 
@@ -221,14 +221,14 @@ def bombs(victim: Record) -> Iterator[Record]:
         empty = {pa.string(): "", pa.bool_(): False, pa.float64(): 0.0}
         return pa.repeat(pa.scalar(empty[field.type], field.type), ROWS)
 
-    def words(_: pa.Field) -> pa.Array:
+    def texts(_: pa.Field) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int8()), pa.array(["x" * 1_000_000]))
 
     for codec in ("zstd", "lz4"):
         packed = pa.ipc.IpcWriteOptions(compression=codec)
         yield forged(victim, columns_of(ROWS, zeros, named=False), packed)
         yield forged(victim, columns_of(3, lambda field: pa.nulls(3, field.type)), packed)
-    yield forged(victim, columns_of(1000, words))
+    yield forged(victim, columns_of(1000, texts))
     yield forged(victim, columns_of(1 << 20, lambda _: pa.nulls(1 << 20)))  # rows without buffers
     yield forged(victim, columns_of(3, lambda field: pa.nulls(3, field.type), named=False))
     yield forged(victim, columns_of(3, lambda _: pa.array([b"\xff\xfe"] * 3, pa.binary())))
@@ -264,19 +264,19 @@ def test_bombs_are_refused_without_being_decoded(house: House, victims: list[Rec
     assert (after - max(before, grown_here)) << 10 < MANY_BYTES
 
 
-@pytest.mark.parametrize("word", WORDS, ids=range(len(WORDS)))
-def test_no_word_in_any_header_stops_the_sink(house: House, victims: list[Record], word: str) -> None:
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_no_text_in_any_header_stops_the_sink(house: House, victims: list[Record], text: str) -> None:
     """In place of each value, and as a header of its own."""
     names = [*victims[0].headers, "x-other"]
-    house.bear([Record({**victims[0].headers, name: word}, victims[0].payload) for name in names])
-    house.bear([Record({word: word}, word.encode(errors="surrogatepass"))])
+    house.bear([Record({**victims[0].headers, name: text}, victims[0].payload) for name in names])
+    house.bear([Record({text: text}, text.encode(errors="surrogatepass"))])
 
 
-def test_giant_headers_are_kept_whole(house: House, victims: list[Record]) -> None:
+def test_giant_headers_are_kept_in_full(house: House, victims: list[Record]) -> None:
     """Megabytes of them, in one word or in very many."""
-    one = Record({**victims[0].headers, "ce_subject": "x" * (8 << 20)}, victims[0].payload)
-    many = Record({f"header-{n}": str(n) for n in range(100_000)}, b"")
-    assert house.bear([one, many]) == 2
+    giant = Record({**victims[0].headers, "ce_subject": "x" * (8 << 20)}, victims[0].payload)
+    numerous = Record({f"header-{n}": str(n) for n in range(100_000)}, b"")
+    assert house.bear([giant, numerous]) == 2
 
 
 HEADERS = st.dictionaries(st.text(max_size=20), st.text(st.characters(), max_size=50), max_size=6)

@@ -25,9 +25,9 @@ def ledger(
     kind_server: Server | None, empty_ledger: Location, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ledger]:
     """A ledger with rows in every guarded table, which all attempts leave as it is."""
-    place = Kind(tmp_path_factory.mktemp("guards"), kind_server).copy(empty_ledger, "ledger")
-    with closing(open_ledger(place)) as opened:
-        yield filled(opened)
+    location = Kind(tmp_path_factory.mktemp("guards"), kind_server).copy(empty_ledger, "ledger")
+    with closing(open_ledger(location)) as guarded:
+        yield filled(guarded)
 
 
 def filled(ledger: Ledger) -> Ledger:

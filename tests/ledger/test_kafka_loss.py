@@ -30,7 +30,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 
 
 @pytest.mark.parametrize("call", ["create", "identity", "append", "read", "ends", "trim", "join", "brokers"])
-def test_no_broker_is_told_in_time(call: str) -> None:
+def test_no_broker_is_reported_in_time(call: str) -> None:
     """Every call gives up after its timeout, in one line that names the address, and leaves no thread behind."""
     settings = KafkaSettings(servers="127.0.0.1:1", timeout_seconds=0.5)
     stream = KafkaStream(settings)
@@ -52,7 +52,7 @@ def test_no_broker_is_told_in_time(call: str) -> None:
     assert not [thread for thread in left if thread.name.startswith("kafka-io-lapledger")]
 
 
-def test_a_killed_broker_is_told_and_its_records_stay(broker: KafkaServer) -> None:
+def test_a_killed_broker_is_reported_and_its_records_stay(broker: KafkaServer) -> None:
     """Appends fail while it is away; after its restart they go on, and what was acknowledged is there in order."""
     settings = KafkaSettings(servers=broker.bootstrap, prefix="killed", timeout_seconds=3)
     with closing(KafkaStream.create(settings)) as stream:
@@ -77,9 +77,9 @@ def test_a_killed_broker_is_told_and_its_records_stay(broker: KafkaServer) -> No
             stream.read("facts", 0, 10, 1)
         broker.start()
         stream.append("facts", 0, [Record({}, b"after")])
-        found = payloads(stream)
-        assert found[:acknowledged] == [str(n).encode() for n in range(acknowledged)]
-        assert found[acknowledged:] in ([b"after"], [str(acknowledged).encode(), b"after"])
+        stored = payloads(stream)
+        assert stored[:acknowledged] == [str(n).encode() for n in range(acknowledged)]
+        assert stored[acknowledged:] in ([b"after"], [str(acknowledged).encode(), b"after"])
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def frozen(broker: KafkaServer) -> Iterator[None]:
     threads = Path(f"/proc/{node.pid}/task")
     broker.signal(signal.SIGSTOP)
     try:
-        until(lambda: all(state(one) == "T" for one in threads.iterdir()), "the broker stands still")
+        until(lambda: all(state(thread) == "T" for thread in threads.iterdir()), "the broker stands still")
         yield
     finally:
         broker.signal(signal.SIGCONT)
@@ -102,7 +102,7 @@ def state(thread: Path) -> str:
     return "T"
 
 
-def test_a_frozen_broker_is_told_in_time(broker: KafkaServer) -> None:
+def test_a_frozen_broker_is_reported_in_time(broker: KafkaServer) -> None:
     """It takes connections and does not answer: every call gives up; thawed, it goes on, in order."""
     settings = KafkaSettings(servers=broker.bootstrap, prefix="frozen", timeout_seconds=2)
     with closing(KafkaStream.create(settings)) as stream:
@@ -115,16 +115,16 @@ def test_a_frozen_broker_is_told_in_time(broker: KafkaServer) -> None:
                     call()
         with closing(KafkaStream(replace(settings, timeout_seconds=20))) as patient:
             patient.append("facts", 0, [Record({}, b"after")])
-            found = payloads(patient)
-    assert sorted(set(found) - {b"unknown"}, key=found.index) == [b"before", b"after"]
+            stored = payloads(patient)
+    assert sorted(set(stored) - {b"unknown"}, key=stored.index) == [b"before", b"after"]
 
 
 def test_a_damaged_batch_is_loud(broker: KafkaServer) -> None:
     """A byte that changed on the broker's disk is neither skipped nor quarantined: the reader stops and says where."""
     settings = KafkaSettings(servers=broker.bootstrap, prefix="damaged")
     with closing(KafkaStream.create(settings)) as stream:
-        for word in (b"first", b"second", b"third"):
-            stream.append("facts", 0, [Record({}, word)])
+        for payload in (b"first", b"second", b"third"):
+            stream.append("facts", 0, [Record({}, payload)])
     assert len(broker.stop()) == 1
     (log,) = broker.folder.glob("node-1/data/damaged.facts-0/*.log")
     log.write_bytes(log.read_bytes().replace(b"second", b"sEcond"))
@@ -138,7 +138,7 @@ def test_a_damaged_batch_is_loud(broker: KafkaServer) -> None:
 
 
 @pytest.mark.chaos
-def test_a_lost_leader_is_replaced_and_two_lost_brokers_are_told(kafka_cluster: Clusters) -> None:
+def test_a_lost_leader_is_replaced_and_two_lost_brokers_are_reported(kafka_cluster: Clusters) -> None:
     """Three copies, of which two must have a record before it counts; what was acknowledged survives every loss."""
     cluster = kafka_cluster(nodes=3)
     settings = KafkaSettings(servers=cluster.bootstrap, replication=3, timeout_seconds=20)
@@ -155,6 +155,6 @@ def test_a_lost_leader_is_replaced_and_two_lost_brokers_are_told(kafka_cluster: 
             hasty.append("facts", 0, [Record({}, b"unknown")])
         cluster.start()
         stream.append("facts", 0, [Record({}, b"all back")])
-        found = payloads(stream)
-    assert [found[0], found[1], found[-1]] == [b"before", b"one lost", b"all back"]
-    assert set(found[2:-1]) <= {b"unknown"}
+        stored = payloads(stream)
+    assert [stored[0], stored[1], stored[-1]] == [b"before", b"one lost", b"all back"]
+    assert set(stored[2:-1]) <= {b"unknown"}

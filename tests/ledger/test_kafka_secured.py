@@ -66,11 +66,11 @@ def secured(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> 
 def listeners(node: Node, authority: trustme.CA, secured: int, open_: int) -> str:
     """The lines that add two listeners to a broker's settings: with TLS and a password, and with a password alone."""
     folder = node.folder
-    own = authority.issue_cert("127.0.0.1")
-    key = load_pem_private_key(own.private_key_pem.bytes(), None)
+    certificate = authority.issue_cert("127.0.0.1")
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
     store, trusted = folder / "store.pem", folder / "trusted.pem"
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    store.write_bytes(pem + b"".join(one.bytes() for one in own.cert_chain_pems))
+    store.write_bytes(pem + b"".join(pem_part.bytes() for pem_part in certificate.cert_chain_pems))
     trusted.write_bytes(authority.cert_pem.bytes())
     ports = {"PLAINTEXT": node.client_port, "CONTROLLER": node.controller_port, "SECURED": secured, "OPEN": open_}
     kinds = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", "SECURED": "SASL_SSL", "OPEN": "SASL_PLAINTEXT"}
@@ -104,11 +104,11 @@ def test_records_travel_with_a_password(secured: KafkaSettings, protocol: str) -
     settings = replace(at(secured, protocol), prefix=protocol)
     with closing(KafkaStream.create(settings)) as stream:
         stream.append("facts", 1, [Record({"a": "b"}, b"one"), Record({}, b"two")])
-        assert [one.record.payload for one in stream.read("facts", 1, 0, 9)] == [b"one", b"two"]
+        assert [stored.record.payload for stored in stream.read("facts", 1, 0, 9)] == [b"one", b"two"]
         assert stream.ends()["facts", 1] == 2
         assert stream.identity("facts")
         stream.trim("facts", 1, 1)
-        assert [one.record.payload for one in stream.read("facts", 1, 1, 9)] == [b"two"]
+        assert [stored.record.payload for stored in stream.read("facts", 1, 1, 9)] == [b"two"]
         group = stream.join("sinks", ["facts"], "member")
         until(lambda: ("facts", 1) in group.assigned(0.2), "an assignment")
         group.leave()
@@ -124,12 +124,12 @@ def test_who_is_not_known_is_refused(
     """In one line that says what to check; neither it nor any log names a password."""
     caplog.set_level(logging.DEBUG)
     wrong = replace(secured, security_protocol=protocol, timeout_seconds=3, **change)
-    with pytest.raises(LapError, match=r"check .*the user, the password and its rights") as told:
+    with pytest.raises(LapError, match=r"check .*the user, the password and its rights") as caught:
         KafkaStream.create(at(wrong, protocol))
-    assert "\n" not in str(told.value)
-    for said in (str(told.value), repr(wrong), caplog.text):
-        assert PASSWORD not in said
-        assert "a-wrong-word" not in said
+    assert "\n" not in str(caught.value)
+    for output in (str(caught.value), repr(wrong), caplog.text):
+        assert PASSWORD not in output
+        assert "a-wrong-word" not in output
 
 
 def test_a_broker_of_another_authority_is_not_trusted(secured: KafkaSettings, tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_a_broker_of_another_authority_is_not_trusted(secured: KafkaSettings, tm
     trustme.CA().cert_pem.write_to_path(str(tmp_path / "other.pem"))
     with pytest.raises(
         UserError, match=r"no TLS with the broker 127\.0\.0\.1.*certificate verify failed.*check"
-    ) as told:
+    ) as caught:
         KafkaStream.create(replace(at(secured, "SASL_SSL"), ssl_cafile=str(tmp_path / "other.pem"), timeout_seconds=3))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_without_a_certificate_of_ours_nobody_comes_in(secured: KafkaSettings) -> None:

@@ -46,8 +46,8 @@ SECRET = KafkaSettings(
 @pytest.fixture
 def stream(kafka_settings: KafkaSettings) -> Iterator[KafkaStream]:
     """A fresh stream on the run's broker."""
-    with closing(KafkaStream.create(kafka_settings)) as opened:
-        yield opened
+    with closing(KafkaStream.create(kafka_settings)) as new:
+        yield new
 
 
 @pytest.fixture
@@ -90,10 +90,10 @@ def test_topics_keep_every_record(stream: KafkaStream, admin: KafkaAdminClient) 
     assert topic == f"{stream.settings.prefix}.facts"
     (described,) = admin.describe_topics([topic])
     assert len(described["partitions"]) == 4
-    found = configured(admin, topic)
+    configs = configured(admin, topic)
     wanted = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-    assert {name: found[name] for name in wanted} == wanted
-    assert (found["unclean.leader.election.enable"], found["max.message.bytes"]) == ("false", "1048588")
+    assert {name: configs[name] for name in wanted} == wanted
+    assert (configs["unclean.leader.election.enable"], configs["max.message.bytes"]) == ("false", "1048588")
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_a_topic_with_other_partitions_is_refused(kafka_settings: KafkaSettings,
 def test_a_missing_topic_is_the_users_mistake(kafka_settings: KafkaSettings, call: str) -> None:
     """Nothing but `create` makes a topic, and the message says so."""
     arguments: dict[str, list[object]] = {"identity": ["facts"], "append": ["facts", 0, [Record({}, b"")]], "ends": []}
-    words: list[object] = arguments.get(call, ["facts", 0, 0, 1][: 3 if call == "trim" else 4])
+    given: list[object] = arguments.get(call, ["facts", 0, 0, 1][: 3 if call == "trim" else 4])
     with closing(KafkaStream(kafka_settings)) as stream, pytest.raises(UserError, match="lap ledger init"):
-        getattr(stream, call)(*words)
+        getattr(stream, call)(*given)
 
 
 def test_any_consumer_sees_cloud_events(stream: KafkaStream) -> None:
@@ -133,11 +133,11 @@ def test_any_consumer_sees_cloud_events(stream: KafkaStream) -> None:
     record = encode(frame)
     stream.append("facts", frame.link.partition, [record])
     topic = TopicPartition(stream.settings.topic("facts"), frame.link.partition)
-    with closing(KafkaConsumer(bootstrap_servers=list(stream.settings.bootstrap), enable_auto_commit=False)) as other:
-        other.assign([topic])
-        other.seek(topic, 0)
-        message = next(other)
-    assert {name: word.decode() for name, word in message.headers} == dict(record.headers)
+    with closing(KafkaConsumer(bootstrap_servers=list(stream.settings.bootstrap), enable_auto_commit=False)) as client:
+        client.assign([topic])
+        client.seek(topic, 0)
+        message = next(client)
+    assert {name: value.decode() for name, value in message.headers} == dict(record.headers)
     assert (message.key, message.value) == (b"p", record.payload)
     event = from_binary(KafkaMessage(dict(message.headers), message.key, message.value), JSONFormat())
     assert (event.get_type(), event.get_subject(), event.get_datacontenttype()) == (
@@ -162,38 +162,38 @@ HOSTILE: dict[str, Headers] = {
 def test_hostile_headers_become_a_record_for_the_quarantine(stream: KafkaStream, headers: Headers) -> None:
     """What another program wrote is one record that no frame can be read from; those around it are whole."""
     (frame,) = chain_frames([decision(1)])
-    good = [(name, word.encode()) for name, word in encode(frame).headers.items()]
-    rest = [(name, word) for name, word in good if name != "ce_type"]
+    good = [(name, value.encode()) for name, value in encode(frame).headers.items()]
+    rest = [(name, value) for name, value in good if name != "ce_type"]
     payload = encode(frame).payload
     produce(stream.settings, [(payload, good), (payload, [*rest, *headers]), (None, headers), (payload, good)])
     stored = everything(stream)
-    assert [one.offset for one in stored] == [0, 1, 2, 3]
+    assert [record.offset for record in stored] == [0, 1, 2, 3]
     assert [decode(stored[at].record).digest for at in (0, 3)] == [frame.digest] * 2
     for at in (1, 2):
         with pytest.raises(FrameError):
             decode(stored[at].record)
     assert (stored[1].record.payload, stored[2].record.payload) == (payload, b"")
-    assert [one.offset for at in range(4) for one in stream.read("facts", 0, at, 1)] == [0, 1, 2, 3]
+    assert [record.offset for at in range(4) for record in stream.read("facts", 0, at, 1)] == [0, 1, 2, 3]
 
 
 def commit_one(stream: KafkaStream) -> None:
     """A record and the marker that commits it, which the broker writes a moment after it said so."""
     config = {"bootstrap_servers": list(stream.settings.bootstrap), "transactional_id": stream.settings.prefix}
-    with closing(KafkaProducer(**config)) as other:
-        other.init_transactions()
-        other.begin_transaction()
-        other.send(stream.settings.topic("facts"), b"committed", partition=0)
-        other.commit_transaction()
+    with closing(KafkaProducer(**config)) as client:
+        client.init_transactions()
+        client.begin_transaction()
+        client.send(stream.settings.topic("facts"), b"committed", partition=0)
+        client.commit_transaction()
     until(lambda: stream.ends()["facts", 0] == 2, "the marker")
 
 
 def test_a_marker_at_the_end_is_no_record(stream: KafkaStream) -> None:
     """Where only a marker is left a read gives nothing, at once, and later records come after it."""
     commit_one(stream)
-    assert [one.offset for one in stream.read("facts", 0, 0, 10)] == [0]
+    assert [record.offset for record in stream.read("facts", 0, 0, 10)] == [0]
     assert stream.read("facts", 0, 1, 10) == []
     stream.append("facts", 0, [Record({}, b"later")])
-    assert [(one.offset, one.record.payload) for one in stream.read("facts", 0, 1, 10)] == [(2, b"later")]
+    assert [(record.offset, record.record.payload) for record in stream.read("facts", 0, 1, 10)] == [(2, b"later")]
 
 
 def test_transactions_of_others_are_no_hindrance(stream: KafkaStream) -> None:
@@ -201,8 +201,8 @@ def test_transactions_of_others_are_no_hindrance(stream: KafkaStream) -> None:
     commit_one(stream)
     produce(stream.settings, [(b"hostile", [(Bytes("x"), b"")])])
     stored = everything(stream)
-    assert [(one.offset, one.record.payload) for one in stored] == [(0, b"committed"), (2, b"hostile")]
-    assert [one.record.payload for one in stream.read("facts", 0, 1, 10)] == [b"hostile"]
+    assert [(record.offset, record.record.payload) for record in stored] == [(0, b"committed"), (2, b"hostile")]
+    assert [record.record.payload for record in stream.read("facts", 0, 1, 10)] == [b"hostile"]
 
 
 def test_what_was_hostile_stays_visible(stream: KafkaStream) -> None:
@@ -223,11 +223,11 @@ def test_reading_goes_on_after_a_hostile_batch(stream: KafkaStream) -> None:
     stream.append("facts", 0, [Record({}, b"before")])
     produce(stream.settings, [(b"bad", [(Bytes("x"), b"")]), (b"good", [])])
     stream.append("facts", 0, [Record({}, b"after")])
-    found: list[bytes] = []
-    while stored := stream.read("facts", 0, len(found), 1):
-        found += [one.record.payload for one in stored]
-    assert found == [b"before", b"bad", b"good", b"after"]
-    assert payloads(stream) == found
+    payloads_read: list[bytes] = []
+    while stored := stream.read("facts", 0, len(payloads_read), 1):
+        payloads_read += [record.record.payload for record in stored]
+    assert payloads_read == [b"before", b"bad", b"good", b"after"]
+    assert payloads(stream) == payloads_read
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd"])
@@ -237,9 +237,11 @@ def test_other_producers_may_compress(stream: KafkaStream, codec: str) -> None:
         with closing(KafkaStream(replace(stream.settings, compression=codec))) as ours:
             ours.append("facts", 0, [Record({}, b"x" * 999)] * 3)
     else:
-        with closing(KafkaProducer(bootstrap_servers=list(stream.settings.bootstrap), compression_type=codec)) as other:
+        with closing(
+            KafkaProducer(bootstrap_servers=list(stream.settings.bootstrap), compression_type=codec)
+        ) as client:
             for _ in range(3):
-                other.send(stream.settings.topic("facts"), b"x" * 999, partition=0)
+                client.send(stream.settings.topic("facts"), b"x" * 999, partition=0)
     assert payloads(stream) == [b"x" * 999] * 3
     assert payloads(stream, 2) == [b"x" * 999]
 
@@ -293,7 +295,7 @@ def test_the_password_is_never_shown(kafka_servers: str, caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "message"),
     [
         ({"servers": " , "}, "no Kafka broker is named"),
         ({"prefix": "a/b"}, "cannot begin a topic's name"),
@@ -302,16 +304,16 @@ def test_the_password_is_never_shown(kafka_servers: str, caplog: pytest.LogCaptu
         ({"timeout_seconds": 0}, "above 0 seconds"),
     ],
 )
-def test_settings_are_checked_at_once(wrong: dict[str, str], words: str) -> None:
+def test_settings_are_checked_at_once(wrong: dict[str, str], message: str) -> None:
     """Before any connection, as the user's mistake."""
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=message):
         replace(SECRET, **wrong)
 
 
 def test_kafka_python_is_loaded_at_its_first_use() -> None:
     """Whoever keeps the local stream pays nothing for Kafka."""
-    told = "import sys, lapledger.ledger.streams.kafka; print('kafka' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    script = "import sys, lapledger.ledger.streams.kafka; print('kafka' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 
@@ -331,8 +333,8 @@ def test_two_members_divide_the_partitions_and_one_takes_over(
     stream: KafkaStream, kafka_settings: KafkaSettings
 ) -> None:
     """Each partition is one member's at a time; who leaves is replaced at once; names are fenced."""
-    with closing(KafkaStream(kafka_settings)) as other:
-        first, second = stream.join("sinks", ["facts"], "one"), other.join("sinks", ["facts"], "two/2")
+    with closing(KafkaStream(kafka_settings)) as second_stream:
+        first, second = stream.join("sinks", ["facts"], "one"), second_stream.join("sinks", ["facts"], "two/2")
         everything = {("facts", partition) for partition in range(4)}
         halves: tuple[frozenset[tuple[str, int]], ...] = (frozenset(), frozenset())
         while not (halves[0] | halves[1] == everything and len(halves[0]) == len(halves[1]) == 2):
@@ -351,6 +353,6 @@ def test_positions_can_be_shown_to_kafka(stream: KafkaStream, admin: KafkaAdminC
     stream.append("facts", 1, [Record({}, b"")] * 3)
     group.show({("facts", 1): 2, ("control", 0): 1})
     name = f"{stream.settings.prefix}.sinks"
-    shown = {place.partition: offset.offset for place, offset in admin.list_group_offsets([name])[name].items()}
+    shown = {partition.partition: offset.offset for partition, offset in admin.list_group_offsets([name])[name].items()}
     group.leave()
     assert shown == {1: 2}

@@ -9,7 +9,7 @@ from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.sql.leases import Term, drop, drop_partition, renew, renew_partition, take, take_partition
 
-PLACE = ("facts", 2)
+PARTITION = ("facts", 2)
 
 
 @pytest.fixture
@@ -21,26 +21,26 @@ def ledger(both: Ledger) -> Ledger:
 def test_a_partition_has_one_holder_until_its_time_is_over(ledger: Ledger) -> None:
     """Others wait; the holder itself may take it again; afterwards the next one gets a higher epoch."""
     engine = ledger.engine
-    assert take_partition(engine, *PLACE, Term("a", 1000, 500)) == 1
-    assert take_partition(engine, *PLACE, Term("b", 1499)) is None
-    assert take_partition(engine, *PLACE, Term("a", 1400, 500)) == 2
-    assert take_partition(engine, *PLACE, Term("b", 1899)) is None
-    assert take_partition(engine, *PLACE, Term("b", 1900)) == 3
+    assert take_partition(engine, *PARTITION, Term("a", 1000, 500)) == 1
+    assert take_partition(engine, *PARTITION, Term("b", 1499)) is None
+    assert take_partition(engine, *PARTITION, Term("a", 1400, 500)) == 2
+    assert take_partition(engine, *PARTITION, Term("b", 1899)) is None
+    assert take_partition(engine, *PARTITION, Term("b", 1900)) == 3
     assert take_partition(engine, "facts", 3, Term("c", 1900)) == 1
 
 
 def test_a_lost_partition_is_neither_prolonged_nor_given_back(ledger: Ledger) -> None:
     """The epoch decides, whatever the clocks say."""
     engine = ledger.engine
-    assert take_partition(engine, *PLACE, Term("a", 0)) == 1
-    assert renew_partition(engine, *PLACE, Term("a", 20_000), epoch=1)
-    assert take_partition(engine, *PLACE, Term("b", 49_999)) is None
-    assert take_partition(engine, *PLACE, Term("b", 0), force=True) == 2
-    assert not renew_partition(engine, *PLACE, Term("a", 0), epoch=1)
-    drop_partition(engine, *PLACE, "a", epoch=1)
-    assert take_partition(engine, *PLACE, Term("c", 29_999)) is None
-    drop_partition(engine, *PLACE, "b", epoch=2)
-    assert take_partition(engine, *PLACE, Term("c", 0)) == 3
+    assert take_partition(engine, *PARTITION, Term("a", 0)) == 1
+    assert renew_partition(engine, *PARTITION, Term("a", 20_000), epoch=1)
+    assert take_partition(engine, *PARTITION, Term("b", 49_999)) is None
+    assert take_partition(engine, *PARTITION, Term("b", 0), force=True) == 2
+    assert not renew_partition(engine, *PARTITION, Term("a", 0), epoch=1)
+    drop_partition(engine, *PARTITION, "a", epoch=1)
+    assert take_partition(engine, *PARTITION, Term("c", 29_999)) is None
+    drop_partition(engine, *PARTITION, "b", epoch=2)
+    assert take_partition(engine, *PARTITION, Term("c", 0)) == 3
 
 
 def test_named_leases_follow_the_same_rules(ledger: Ledger) -> None:
@@ -59,15 +59,15 @@ def test_named_leases_follow_the_same_rules(ledger: Ledger) -> None:
     assert take(engine, "seal", Term("c", 20)) == 3
 
 
-def test_of_many_who_ask_at_once_one_is_given_the_lease(place: Location) -> None:
+def test_of_many_who_try_at_once_one_gets_the_lease(place: Location) -> None:
     """Each over a connection of its own."""
 
-    def ask(number: int) -> tuple[int | None, int | None]:
+    def try_once(number: int) -> tuple[int | None, int | None]:
         with closing(open_ledger(place)) as ledger:
             term = Term(str(number), 0)
-            return take_partition(ledger.engine, *PLACE, term), take(ledger.engine, "seal", term)
+            return take_partition(ledger.engine, *PARTITION, term), take(ledger.engine, "seal", term)
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(ask, range(8)))
-    assert sorted(epoch or 0 for epoch, _ in found) == [0] * 7 + [1]
-    assert sorted(epoch or 0 for _, epoch in found) == [0] * 7 + [1]
+        epochs = list(pool.map(try_once, range(8)))
+    assert sorted(epoch or 0 for epoch, _ in epochs) == [0] * 7 + [1]
+    assert sorted(epoch or 0 for _, epoch in epochs) == [0] * 7 + [1]

@@ -56,7 +56,7 @@ def test_a_full_disk_stores_nothing_of_an_append(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="full") as caught:
         stream.append("facts", 0, [Record({}, bytes(30_000))] * 50)
     assert "\n" not in str(caught.value)
-    assert [one.record.payload for one in stream.read("facts", 0, 0, 100)] == [b"kept"]
+    assert [stored.record.payload for stored in stream.read("facts", 0, 0, 100)] == [b"kept"]
     stream.append("facts", 0, [Record({}, b"small")])
 
 

@@ -73,7 +73,7 @@ def test_a_filled_part_is_put(files: Files) -> None:
     assert read_object(files, "a/1", "object") == b"filled"
 
 
-def test_what_is_missing_is_told(files: Files) -> None:
+def test_what_is_missing_is_reported(files: Files) -> None:
     """In one line with its place; size and removal need no object."""
     files.put([("a/1", b"text")])
     with pytest.raises(Fault, match=f"^thing {files.where}/a/2 is missing; run `lap verify`, restore it"):
@@ -91,7 +91,7 @@ def test_an_empty_store_has_no_objects(files: Files) -> None:
     assert size_of(files, "a/1") is None
 
 
-def test_a_put_that_fails_leaves_whole_objects(files: Files) -> None:
+def test_a_put_that_fails_leaves_complete_objects(files: Files) -> None:
     """Whatever was handed over before its source failed is whole; the rest is not there."""
 
     def items() -> Iterator[tuple[str, bytes]]:
@@ -114,14 +114,14 @@ def test_a_local_file_of_an_object(files: Files) -> None:
 def test_a_reserve_of_the_disk_stays_free(tmp_path: Path) -> None:
     """Beyond it nothing is written and no segment begun; the message names the setting."""
     files = LocalFiles(tmp_path / "store", reserve_bytes=1 << 60)
-    told = r"MiB stay in reserve; free some space or lower the setting `reserve_mb`"
-    with pytest.raises(DiskFull, match=told):
+    message = r"MiB stay in reserve; free some space or lower the setting `reserve_mb`"
+    with pytest.raises(DiskFull, match=message):
         files.put([("a/1", b"text")])
-    with pytest.raises(DiskFull, match=told):
+    with pytest.raises(DiskFull, match=message):
         files.part().__enter__()
     assert listing(files) == []
     refuse_below_reserve(tmp_path, reserve_bytes=1 << 10, wanted_bytes=1 << 10)
-    with pytest.raises(DiskFull, match=told):
+    with pytest.raises(DiskFull, match=message):
         refuse_below_reserve(tmp_path, reserve_bytes=1 << 10, wanted_bytes=1 << 60)
 
 
@@ -229,7 +229,7 @@ def test_a_server_that_is_not_there_is_a_fault(s3: S3Server) -> None:
         ("Couldn't deserialize thrift", Fault, "cannot be read: Couldn't deserialize thrift; run `lap verify`"),
     ],
 )
-def test_answers_of_a_server_are_told_in_our_words(words: str, kind: type[LapError], told: str) -> None:
+def test_answers_of_a_server_become_our_errors(words: str, kind: type[LapError], told: str) -> None:
     """Only the code of an answer is repeated: its text may hold anything."""
     fault = stored_fault(OSError(f"When asking 'x' in 'y': {words}" if "AWS" in words else words), "object x")
     assert type(fault) is kind
@@ -261,8 +261,8 @@ def test_an_address_that_is_none_is_refused(url: str, told: str) -> None:
 
 def test_an_address_gives_bucket_prefix_and_options() -> None:
     """A prefix may be empty or of several words."""
-    place = S3Address.parse("s3://bucket/a//b/?region=eu-west-1&scheme=http")
-    assert (place.bucket, place.prefix) == ("bucket", "a/b")
-    assert place.options == {"region": "eu-west-1", "scheme": "http"}
+    address = S3Address.parse("s3://bucket/a//b/?region=eu-west-1&scheme=http")
+    assert (address.bucket, address.prefix) == ("bucket", "a/b")
+    assert address.options == {"region": "eu-west-1", "scheme": "http"}
     assert S3Files("s3://bucket", "blobs").where == "s3://bucket/blobs"
     assert S3Files("s3://bucket/a?region=x").where == "s3://bucket/a"

@@ -16,7 +16,7 @@ def half_way(path: Path) -> None:
         raise RuntimeError
 
 
-def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_a_file_is_complete_or_absent(tmp_path: Path) -> None:
     """A failure half-way leaves what was there before, and no part of the new one."""
     write_atomically(tmp_path / "a", b"old")
     with pytest.raises(RuntimeError):
@@ -26,7 +26,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"new"}
 
 
-def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     """A folder that is not there, and a folder where a file should be."""
     for path in (tmp_path / "absent" / "a", tmp_path):
         with pytest.raises(UserError, match="cannot write") as told:

@@ -21,7 +21,7 @@ from tests.ledger.facts import decision, sample_batch, sample_events
 
 DECISION = EVENTS["filter.decided", 1]
 APPENDED = [declared for declared in EVENTS.values() if declared.name != "epoch.opened"]
-PLACE = ("facts", partition_of("facts", "p"))
+PARTITION = ("facts", partition_of("facts", "p"))
 
 
 class Narrow(LocalStream):
@@ -41,24 +41,24 @@ class Narrow(LocalStream):
 def stream(tmp_path: Path) -> Iterator[Narrow]:
     """A fresh stream that takes records of up to 6,000 bytes."""
     LocalStream.create(tmp_path / "stream.sqlite", "word").close()
-    opened = Narrow(tmp_path / "stream.sqlite")
-    yield opened
-    opened.close()
+    narrow = Narrow(tmp_path / "stream.sqlite")
+    yield narrow
+    narrow.close()
 
 
 def frames(stored: Sequence[Stored]) -> list[Frame]:
     """The decoded frames, whose chain has neither gap nor fork."""
-    found = [decode(one.record) for one in stored]
-    previous = genesis(found[0].link.epoch, found[0].link.stream, found[0].link.partition)
-    for sequence, frame in enumerate(found):
+    decoded = [decode(record.record) for record in stored]
+    previous = genesis(decoded[0].link.epoch, decoded[0].link.stream, decoded[0].link.partition)
+    for sequence, frame in enumerate(decoded):
         assert (frame.link.sequence, frame.link.previous) == (sequence, previous)
         previous = frame.digest
-    return found
+    return decoded
 
 
-def events_of(found: Sequence[Frame]) -> list[Any]:
+def events_of(decoded: Sequence[Frame]) -> list[Any]:
     """All events of the frames, in order."""
-    return [event for frame in found for event in from_batch(frame.declared, frame.batch)]
+    return [event for frame in decoded for event in from_batch(frame.declared, frame.batch)]
 
 
 def decisions(count: int, reason: str = "") -> list[Any]:
@@ -76,8 +76,8 @@ def test_no_record_is_larger_than_the_stream_takes(
     LocalStream.create(path, "word").close()
     stream, given_events = Narrow(path), decisions(min(count, 200 if length else count), "x" * length)
     Producer(stream, "e", "test", "0").append(given_events)
-    stored = stream.read(*PLACE, 0, 10_000)
-    assert max(record_bytes(one.record) for one in stored) <= stream.max_record_bytes
+    stored = stream.read(*PARTITION, 0, 10_000)
+    assert max(record_bytes(record.record) for record in stored) <= stream.max_record_bytes
     assert events_of(frames(stored)) == given_events
     stream.close()
 
@@ -89,10 +89,10 @@ def test_an_event_that_no_record_can_hold_is_refused_by_name_and_size(stream: Na
         Fault, match=r"one filter\.decided event takes a record of 6\d{3} bytes, and the stream takes 6000"
     ):
         producer.append([*decisions(3), replace(decision(4), reason="x" * 5000)])
-    assert stream.read(*PLACE, 0, 10) == []
+    assert stream.read(*PARTITION, 0, 10) == []
     producer.append(decisions(3))
     producer.close()
-    assert events_of(frames(stream.read(*PLACE, 0, 10))) == decisions(3)
+    assert events_of(frames(stream.read(*PARTITION, 0, 10))) == decisions(3)
     closed = frames(stream.read("control", 0, 0, 10))
     assert [frame.declared.name for frame in closed] == ["epoch.opened", "epoch.closed"]
 
@@ -109,7 +109,7 @@ def test_a_failed_append_ends_the_producer(stream: Narrow) -> None:
         with pytest.raises(Fault, match="failed before and takes no more"):
             take_more()
     producer.close()
-    assert [len(stream.read(*place, 0, 10)) for place in (PLACE, ("control", 0))] == [1, 1]
+    assert [len(stream.read(*partition, 0, 10)) for partition in (PARTITION, ("control", 0))] == [1, 1]
 
 
 def rows(count: int) -> pa.RecordBatch:
@@ -123,12 +123,12 @@ def test_rows_arrive_as_their_events_would(stream: Narrow, declared: EventType, 
     """Every type can be appended in columns; a frame of them is that of the same events."""
     stream.max_record_bytes = 1 << 20
     key = "problem-ä" if declared.key else ""
-    place = declared.stream, partition_of(declared.stream, key)
+    partition = declared.stream, partition_of(declared.stream, key)
     Producer(stream, "e", "test", "0").append_rows(declared, key, sample_batch(declared, count))
-    by_rows = stream.read(*place, 0, 10)
+    by_rows = stream.read(*partition, 0, 10)
     Producer(stream, "e", "test", "0").append(sample_events(declared, count))
-    by_events = stream.read(*place, by_rows[-1].offset + 1, 10)
-    assert [one.record for one in by_rows] == [one.record for one in by_events]
+    by_events = stream.read(*partition, by_rows[-1].offset + 1, 10)
+    assert [record.record for record in by_rows] == [record.record for record in by_events]
 
 
 @pytest.mark.parametrize("form", ["table", "chunks", "dictionary", "slice"])
@@ -138,35 +138,35 @@ def test_many_rows_take_many_frames(stream: Narrow, form: str) -> None:
     if form == "chunks":
         table = pa.concat_tables([table.slice(0, 1), table.slice(1, 1234), table.slice(1235)])
     elif form == "dictionary":
-        place = table.schema.get_field_index("rule")
-        words = pa.chunked_array([table["rule"].chunk(0).slice(a, 1250).dictionary_encode() for a in (0, 1250)])
-        table = table.set_column(place, pa.field("rule", words.type, nullable=False), words)
+        column = table.schema.get_field_index("rule")
+        encoded = pa.chunked_array([table["rule"].chunk(0).slice(a, 1250).dictionary_encode() for a in (0, 1250)])
+        table = table.set_column(column, pa.field("rule", encoded.type, nullable=False), encoded)
     elif form == "slice":
         table = pa.concat_tables([table.slice(7, 9), table]).slice(9)
     Producer(stream, "e", "test", "0").append_rows(DECISION, "p", table)
-    found = frames(stream.read(*PLACE, 0, 100))
-    assert events_of(found) == decisions(2500)
-    assert max(frame.rows for frame in found) <= MAX_ROWS
+    decoded = frames(stream.read(*PARTITION, 0, 100))
+    assert events_of(decoded) == decisions(2500)
+    assert max(frame.rows for frame in decoded) <= MAX_ROWS
 
 
 def test_no_rows_are_no_frame(stream: Narrow) -> None:
     """An empty table is allowed."""
     Producer(stream, "e", "test", "0").append_rows(DECISION, "p", rows(1).slice(1))
-    assert stream.read(*PLACE, 0, 10) == []
+    assert stream.read(*PARTITION, 0, 10) == []
 
 
 def test_rows_of_another_type_key_or_with_nulls_are_refused(stream: Narrow) -> None:
     """They would be quarantined; nothing is stored."""
     producer, good = Producer(stream, "e", "test", "0"), rows(2)
     nulls = good.set_column(0, DECISION.schema.field(0), pa.array([None, "p"]))
-    for batch, key, said in (
+    for batch, key, message in (
         (good.select([0]), "p", "other columns"),
         (good, "q", "other keys"),
         (nulls, "p", "null in"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             producer.append_rows(DECISION, key, batch)
-    assert (stream.read(*PLACE, 0, 10), producer.frames) == ([], 0)
+    assert (stream.read(*PARTITION, 0, 10), producer.frames) == ([], 0)
 
 
 def test_threads_share_one_chain(stream: Narrow) -> None:
@@ -178,5 +178,5 @@ def test_threads_share_one_chain(stream: Narrow) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(events_of(frames(stream.read(*PLACE, 0, 100)))) == 50
+    assert len(events_of(frames(stream.read(*PARTITION, 0, 100)))) == 50
     assert producer.frames == 11

@@ -55,14 +55,14 @@ def _named(program: object, digest: str) -> object:
 
 def test_a_sound_ledger_has_no_problem(filled: Ledger) -> None:
     """Its numbers are what was appended, its recomputed head is the stored one, and progress is told to the end."""
-    told: list[tuple[str, int, int]] = []
-    proof = verify(filled, lambda *words: told.append(words))
+    calls: list[tuple[str, int, int]] = []
+    proof = verify(filled, lambda *arguments: calls.append(arguments))
     assert proof.problems == ()
     assert proof.notes == ()
     assert (proof.cut, proof.head) == (str(filled.cut()), filled.head())
     # 1 epoch, 9 + 1 decisions, 3 + 1 and 2 + 1 events of attempts, 1 program
     assert (proof.events, proof.segments, proof.blobs) == (19, 4, 1)
-    parts = {part: total for part, done, total in told if done == total}
+    parts = {part: total for part, done, total in calls if done == total}
     assert parts == {"blobs": 1, "segments": 4, "tail": proof.frames - _sealed_frames(filled), "chains": 13}
 
 
@@ -107,7 +107,7 @@ def test_rows_taken_from_a_segment_with_all_care_are_missed(
     """Name, bytes, manifest, chain and database all say the new file: without a row group, with an empty one, or
     with the first of two only. What is gone is told and not counted as proven. The runs of one problem in one
     partition give six frames of one row there and one of three rows in another."""
-    whole, path = verify(filled), segment_of(filled, "filter.decided", ".parquet")
+    before, path = verify(filled), segment_of(filled, "filter.decided", ".parquet")
     file = pq.ParquetFile(path)
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [6, 3]
     shorter = path.with_name("shorter")
@@ -116,18 +116,18 @@ def test_rows_taken_from_a_segment_with_all_care_are_missed(
             writer.write_table(file.read_row_group(0).slice(0, 6 * groups))
     relink(filled, path, shorter)
     proof = verify(filled)
-    assert (whole.frames - proof.frames, whole.events - proof.events) == (7 - frames, 9 - rows)
-    told = f"holds {rows} rows of {frames} frames, 9 rows of 7 frames were due"
-    assert any(told in problem for problem in proof.problems)
+    assert (before.frames - proof.frames, before.events - proof.events) == (7 - frames, 9 - rows)
+    message = f"holds {rows} rows of {frames} frames, 9 rows of 7 frames were due"
+    assert any(message in problem for problem in proof.problems)
     assert any("is in no readable segment and not in the tail" in problem for problem in proof.problems)
 
 
 def test_an_altered_manifest_is_found(filled: Ledger) -> None:
     """By its name, and by what it says of a frame."""
     path = segment_of(filled, "filter.decided", ".json")
-    said = path.read_text().replace('"p0","epoch"', '"p0","epoxh"', 1)
+    altered = path.read_text().replace('"p0","epoch"', '"p0","epoxh"', 1)
     path.chmod(0o644)
-    path.write_text(said)
+    path.write_text(altered)
     problems = verify(filled).problems
     assert any(f"manifest {path} was altered" in problem for problem in problems)
     assert any("differs between its manifest" in problem for problem in problems)
@@ -179,11 +179,11 @@ def test_altered_and_missing_blobs_are_found(filled: Ledger) -> None:
 
 def test_timings_must_be_those_that_their_execution_names(ledger: Ledger, stream: LocalStream) -> None:
     """Too few, too many and other values each give a problem; timings without an execution are only unfinished."""
-    few, many, other, open_ended = (attempt(n, 3) for n in range(4))
-    swapped = [other[0], attempt(9, 3)[1], other[2]]
+    few, extra, altered, open_ended = (attempt(n, 3) for n in range(4))
+    swapped = [altered[0], attempt(9, 3)[1], altered[2]]
     swapped[1] = _renamed(swapped[1], "attempt-2")
     producer = Producer(stream, "epoch", "test", "0")
-    producer.append([*few[1:], *many[:3], *many[:1], many[3], *swapped, other[3], *open_ended[:2]])
+    producer.append([*few[1:], *extra[:3], *extra[:1], extra[3], *swapped, altered[3], *open_ended[:2]])
     drain(ledger, stream)
     assert sorted(verify(ledger).problems) == [
         "execution.finished attempt-0 counts 3 timings, the ledger has 2",
@@ -217,20 +217,20 @@ def test_a_head_written_down_proves_what_it_covered(filled: Ledger, stream: Loca
     assert verify(filled, written=written).problems == ()
     (problem,) = verify(filled, written=RecordedHead(written.cut, "0" * 64)).problems
     assert "what it proved was changed" in problem
-    beyond = RecordedHead(Cut.parse("control=999,facts=0.0.0.0,requests=0"), written.head)
-    (problem,) = verify(filled, written=beyond).problems
+    ahead = RecordedHead(Cut.parse("control=999,facts=0.0.0.0,requests=0"), written.head)
+    (problem,) = verify(filled, written=ahead).problems
     assert "covers control=999,facts=0,requests=0, this ledger ends at control=2,facts=" in problem
     assert "it was cut off" in problem
 
 
-def test_a_head_is_one_word_to_write_down(filled: Ledger) -> None:
+def test_a_head_is_one_text_to_write_down(filled: Ledger) -> None:
     """64 hex digits, `@` and the cut; what is none of that is the user's mistake."""
     written = current_head(filled)
     assert str(written) == f"{filled.head()}@{filled.cut()}"
     assert RecordedHead.parse(f" {written} ") == written
-    for word in ("", filled.head(), f"@{filled.cut()}", f"{filled.head()}@", f"{filled.head()[1:]}@{filled.cut()}"):
+    for wrong in ("", filled.head(), f"@{filled.cut()}", f"{filled.head()}@", f"{filled.head()[1:]}@{filled.cut()}"):
         with pytest.raises(UserError, match=r"is not a head|is not a cut"):
-            RecordedHead.parse(word)
+            RecordedHead.parse(wrong)
 
 
 def test_what_happens_meanwhile_is_not_mistaken(filled: Ledger, stream: LocalStream) -> None:
@@ -309,9 +309,9 @@ def timed(ledger: Ledger, stream: LocalStream) -> Ledger:
 def test_an_altered_value_leads_to_its_cell_while_the_stream_has_it(timed: Ledger) -> None:
     """The problem names frame, event type, key, ids, row, column, and both values."""
     rewritten(timed, "timing.measured", "wall_ns", 3, 77)
-    found = [problem for problem in proven(timed).problems if "its digest differs" in problem]
-    assert len(found) == 1
-    where, what = found[0].split(": ", 1)
+    differing = [problem for problem in proven(timed).problems if "its digest differs" in problem]
+    assert len(differing) == 1
+    where, what = differing[0].split(": ", 1)
     assert where.startswith("segment ")
     assert what == (
         "frame facts/1 admission 1 (timing.measured of 'p', 6 events, attempt_id attempt-0 .. attempt-2) was altered:"
@@ -337,9 +337,9 @@ def test_a_broken_column_is_named(timed: Ledger) -> None:
     start = column.dictionary_page_offset or column.data_page_offset
     data[start : start + 12] = bytes(12)
     rewrite(path, bytes(data))
-    told = "row group 0, column wall_ns cannot be read (timing.measured of 'p', frame facts/1 admission 1)"
+    message = "row group 0, column wall_ns cannot be read (timing.measured of 'p', frame facts/1 admission 1)"
     problems = verify(timed).problems
-    assert any(told in problem for problem in problems), problems
+    assert any(message in problem for problem in problems), problems
 
 
 @given(data=st.data())
@@ -356,17 +356,17 @@ def test_digests_of_many_slices_are_those_of_each(data: st.DataObject) -> None:
         columns.append(pa.array([some[(n * n) % len(some)] for n in range(rows)], column.arrow))
     batch = pa.RecordBatch.from_arrays(columns, schema=declared.schema)
     bounds = [0, *accumulate(sizes)]
-    each = [bytes.fromhex(rows_digest(batch.slice(a, b - a))) for a, b in pairwise(bounds)]
-    assert slice_digests(batch.columns, bounds) == each
+    digests = [bytes.fromhex(rows_digest(batch.slice(a, b - a))) for a, b in pairwise(bounds)]
+    assert slice_digests(batch.columns, bounds) == digests
     packed_ = packed(batch)
-    assert slice_digests(packed_.columns, bounds) == each
+    assert slice_digests(packed_.columns, bounds) == digests
 
 
 def test_a_head_from_when_requests_had_one_partition_still_holds() -> None:
     """Lanes came later: a head written before covers none of them, and holds as long as they were empty at its cut."""
     lanes = {("requests", lane): (0, f"head of lane {lane}") for lane in range(8)}
     then = {("control", 0): (3, "head"), ("facts", 0): (7, "another head"), **lanes}
-    before = {place: reached for place, reached in then.items() if place[1] == 0}
+    before = {partition: reached for partition, reached in then.items() if partition[1] == 0}
     assert is_written_head(then, ["a", "b"], ledger_head(before, ["a"]))
     assert is_written_head(then, ["a", "b"], ledger_head(then, []))
     filled = {**then, ("requests", 5): (1, "later head")}

@@ -49,8 +49,8 @@ def test_what_a_collector_removes_meanwhile_is_no_damage(filled: Ledger) -> None
 
     def collect_now(part: str, done: int, _total: int) -> None:
         if done == 1 and part in ("blobs", "segments"):
-            garbage = [one for one in find_garbage(filled, asked) if one.store == part]
-            removed.update(one.store for one in collect(filled, garbage))
+            garbage = [item for item in find_garbage(filled, asked) if item.store == part]
+            removed.update(item.store for item in collect(filled, garbage))
 
     proof = verify(filled, collect_now)
     assert removed == {"blobs": ORPHANS, "segments": 4}
@@ -61,7 +61,7 @@ def test_what_a_collector_removes_meanwhile_is_no_damage(filled: Ledger) -> None
     assert verify(filled).problems == ()
 
 
-def test_a_named_blob_that_goes_meanwhile_is_told(filled: Ledger) -> None:
+def test_a_named_blob_that_goes_meanwhile_is_reported(filled: Ledger) -> None:
     """No collector removes it."""
     named = max(filled.blobs.digests())
 
@@ -90,10 +90,10 @@ def test_a_disk_without_room_is_no_damage(filled: Ledger) -> None:
 def test_a_locked_database_may_answer_later(filled: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that waits in vain for another one."""
     monkeypatch.setattr(engines, "WAIT_SECONDS", 0)
-    other = open_engine(filled.engine.url)
-    with writing(filled.engine), pytest.raises(Unavailable, match="is in use"), writing(other):
+    second = open_engine(filled.engine.url)
+    with writing(filled.engine), pytest.raises(Unavailable, match="is in use"), writing(second):
         pass
-    other.dispose()
+    second.dispose()
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_a_locked_database_may_answer_later(filled: Ledger, monkeypatch: pytest.
         ("XX001", Fault),  # data_corrupted
     ],
 )
-def test_what_a_server_says_of_itself_is_no_fault_of_the_data(
+def test_what_a_server_reports_of_itself_is_no_fault_of_the_data(
     postgres_database: str, state: str, kind: type[LapError]
 ) -> None:
     """States of PostgreSQL's appendix A, raised by a real server."""
     engine = open_engine(make_url(postgres_database))
     raised = text(f"DO $$ BEGIN RAISE EXCEPTION 'told' USING ERRCODE = '{state}'; END $$")
-    with pytest.raises(LapError, match=r"told|is full") as told, reading(engine) as connection:
+    with pytest.raises(LapError, match=r"told|is full") as caught, reading(engine) as connection:
         connection.execute(raised)
-    assert type(told.value) is kind
+    assert type(caught.value) is kind
     engine.dispose()

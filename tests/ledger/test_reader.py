@@ -45,8 +45,8 @@ def test_a_cut_gives_the_same_table_for_ever(
     steps: list[tuple[str, int] | str],
 ) -> None:
     """However appending, draining, sealing and compacting alternate, each cut's table stays what it was when taken."""
-    place = Kind(tmp_path_factory.mktemp("case"), kind_server).copy(empty_ledger, "ledger")
-    with closing(open_ledger(place)) as ledger, closing(ledger.stream()) as stream:
+    location = Kind(tmp_path_factory.mktemp("case"), kind_server).copy(empty_ledger, "ledger")
+    with closing(open_ledger(location)) as ledger, closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch", "test", "0")
         taken = [(ledger.cut(), events(ledger, "filter.decided", 1, ledger.cut()))]
         for number, step in enumerate(steps):
@@ -77,7 +77,7 @@ def filled(request: pytest.FixtureRequest, ledger: Ledger, stream: LocalStream) 
     return ledger
 
 
-def test_events_come_back_whole_and_in_order(filled: Ledger) -> None:
+def test_events_come_back_complete_and_in_order(filled: Ledger) -> None:
     """Every event once, by partition in the order of appending, with the place of each."""
     table = events(filled, "filter.decided", 1, filled.cut())
     due = [decision(n, p) for n in range(20) for p in PROBLEMS]
@@ -86,76 +86,76 @@ def test_events_come_back_whole_and_in_order(filled: Ledger) -> None:
     batch = table.select(declared.schema.names).combine_chunks().to_batches()[0]
     assert batch.schema.equals(declared.schema)
     assert from_batch(declared, batch) == due
-    places = list(
+    origins = list(
         zip(*(table[name].to_pylist() for name in ("_stream", "_partition", "_admission", "_row")), strict=True)
     )
-    assert places == sorted(set(places))
+    assert origins == sorted(set(origins))
 
 
 def test_projections_only_leave_columns_out(filled: Ledger) -> None:
     """Against the same columns of the whole table; the place of each row always comes along."""
-    whole = events(filled, "filter.decided", 1, filled.cut())
+    complete = events(filled, "filter.decided", 1, filled.cut())
     table = events(filled, "filter.decided", 1, filled.cut(), columns=["subject_id", "figure"])
     assert table.column_names == ["subject_id", "figure", "_stream", "_partition", "_admission", "_row"]
-    assert table.equals(whole.select(table.column_names))
+    assert table.equals(complete.select(table.column_names))
 
 
-def test_only_allowed_words_come_back(filled: Ledger) -> None:
+def test_only_allowed_values_come_back(filled: Ledger) -> None:
     """Against the whole table, filtered: one column or several, one that is not asked for, none of the words."""
-    whole = events(filled, "filter.decided", 1, filled.cut())
-    mask = [problem in ("p1", "p4") for problem in whole["problem_id"].to_pylist()]
+    complete = events(filled, "filter.decided", 1, filled.cut())
+    mask = [problem in ("p1", "p4") for problem in complete["problem_id"].to_pylist()]
     where = {"problem_id": ["p4", "p1"]}
-    assert events(filled, "filter.decided", 1, filled.cut(), where=where).equals(whole.filter(mask))
-    one = events(filled, "filter.decided", 1, filled.cut(), columns=["figure"], where=where | {"subject_id": ["7"]})
-    assert one.column_names == ["figure", "_stream", "_partition", "_admission", "_row"]
-    assert sorted(one["figure"].to_pylist()) == [7 / 4, 7 / 4]
+    assert events(filled, "filter.decided", 1, filled.cut(), where=where).equals(complete.filter(mask))
+    single = events(filled, "filter.decided", 1, filled.cut(), columns=["figure"], where=where | {"subject_id": ["7"]})
+    assert single.column_names == ["figure", "_stream", "_partition", "_admission", "_row"]
+    assert sorted(single["figure"].to_pylist()) == [7 / 4, 7 / 4]
     assert events(filled, "filter.decided", 1, filled.cut(), where={"problem_id": ["p9"]}).num_rows == 0
     assert events(filled, "filter.decided", 1, filled.cut(), where={"problem_id": []}).num_rows == 0
     with pytest.raises(UserError, match="has no column 'color'"):
         events(filled, "filter.decided", 1, filled.cut(), where={"color": ["red"]})
 
 
-def test_order_is_only_made_where_it_is_asked_for(filled: Ledger) -> None:
+def test_rows_are_sorted_only_on_request(filled: Ledger) -> None:
     """The same rows in any case."""
-    whole = events(filled, "filter.decided", 1, filled.cut())
+    complete = events(filled, "filter.decided", 1, filled.cut())
     loose = events(filled, "filter.decided", 1, filled.cut(), in_order=False)
-    places = [(name, "ascending") for name in ("_partition", "_admission", "_row")]
-    assert loose.sort_by(places).equals(whole)
+    origins = [(name, "ascending") for name in ("_partition", "_admission", "_row")]
+    assert loose.sort_by(origins).equals(complete)
 
 
-def test_row_groups_without_an_allowed_word_are_not_read(ledger: Ledger, stream: LocalStream) -> None:
+def test_row_groups_without_an_allowed_value_are_not_read(ledger: Ledger, stream: LocalStream) -> None:
     """Bytes of another problem's row group are spoilt: a question about this problem does not notice."""
     producer = Producer(stream, "epoch", "test", "0")
     by_partition = {partition_of("facts", f"q{n}"): f"q{n}" for n in range(40)}
-    mine, other = list(by_partition.values())[:2]
-    for problem in (mine, other):
+    mine, theirs = list(by_partition.values())[:2]
+    for problem in (mine, theirs):
         producer.append([decision(n, problem) for n in range(50)])
     drain(ledger, stream)
     seal(ledger)
     (path,) = (ledger.root / "segments").glob("filter.decided.v1/*.parquet")
     with pq.ParquetFile(path) as file:
         groups = [file.metadata.row_group(n).column(0) for n in range(file.num_row_groups)]
-        spoilt = next(group for group in groups if group.statistics.min == other)
+        spoilt = next(group for group in groups if group.statistics.min == theirs)
         start = spoilt.dictionary_page_offset or spoilt.data_page_offset
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
     data[start : start + spoilt.total_compressed_size] = bytes(spoilt.total_compressed_size)
     path.write_bytes(data)
-    found = events(ledger, "filter.decided", 1, ledger.cut(), where={"problem_id": [mine]})
-    assert set(found["problem_id"].to_pylist()) == {mine}
+    filtered = events(ledger, "filter.decided", 1, ledger.cut(), where={"problem_id": [mine]})
+    assert set(filtered["problem_id"].to_pylist()) == {mine}
     assert Questions(ledger).rows(f"SELECT count(*) AS n FROM filter_decided WHERE problem_id = '{mine}'") == [
         {"n": 50}
     ]
     with pytest.raises(Fault):
-        events(ledger, "filter.decided", 1, ledger.cut(), where={"problem_id": [other]})
+        events(ledger, "filter.decided", 1, ledger.cut(), where={"problem_id": [theirs]})
 
 
 def test_a_smaller_cut_shows_the_first_frames_of_each_partition(filled: Ledger) -> None:
     """Counted against the admission numbers of the whole table."""
     now = filled.cut()
     cut = Cut.of({("control", 0): 1, **{("facts", p): now.at("facts", p) // 3 for p in range(4)}})
-    whole = events(filled, "filter.decided", 1, now).to_pylist()
-    due = [row for row in whole if row["_admission"] <= cut.at("facts", row["_partition"])]
+    complete = events(filled, "filter.decided", 1, now).to_pylist()
+    due = [row for row in complete if row["_admission"] <= cut.at("facts", row["_partition"])]
     assert events(filled, "filter.decided", 1, cut).to_pylist() == due
 
 

@@ -68,13 +68,13 @@ def store(segments: Segments, declared: EventType, tables: Sequence[pa.Table]) -
 def test_rows_come_back_in_their_order(segments: Segments) -> None:
     """Whole, by row group, as a dataset, and cut down to columns and a condition."""
     tables = groups()
-    segment, whole = store(segments, DECISION, tables), pa.concat_tables(tables)
+    segment, complete = store(segments, DECISION, tables), pa.concat_tables(tables)
     with segments.open(segment) as file:
         assert [file.read_row_group(n) for n in range(file.num_row_groups)] == tables
-    assert segments.dataset(DECISION, [segment]).to_table().equals(whole)
+    assert segments.dataset(DECISION, [segment]).to_table().equals(complete)
     late, columns = pc.field("_admission") > 220, ["subject_id", "_admission"]
-    found = segments.dataset(DECISION, [segment]).to_table(columns=columns, filter=late)
-    assert found.equals(whole.filter(late).select(columns))
+    rows = segments.dataset(DECISION, [segment]).to_table(columns=columns, filter=late)
+    assert rows.equals(complete.filter(late).select(columns))
 
 
 def test_names_are_the_digests_of_the_bytes(segments: Segments, files: Files) -> None:
@@ -111,7 +111,7 @@ def test_a_damaged_leftover_is_written_again(segments: Segments, files: Files) -
     assert segments.is_intact(segment)
 
 
-def test_an_altered_manifest_is_not_whole(segments: Segments, files: Files) -> None:
+def test_an_altered_manifest_is_not_intact(segments: Segments, files: Files) -> None:
     """Its bytes are handed out as they are, for whoever looks for the damage."""
     segment = store(segments, DECISION, groups())
     segments.remove(segments.manifest_name(segment))
@@ -125,13 +125,13 @@ def test_a_missing_or_broken_segment_is_a_fault(segments: Segments, files: Files
     segment = store(segments, DECISION, groups())
     name = segments.name(segment)
     segments.remove(name)
-    for told in ("is missing", "cannot be read"):
-        words = f"segment {segments.where(name)} {told}.*run `lap verify`, restore it"
-        with pytest.raises(Fault, match=words), segments.scanning([segment]):
+    for fault in ("is missing", "cannot be read"):
+        message = f"segment {segments.where(name)} {fault}.*run `lap verify`, restore it"
+        with pytest.raises(Fault, match=message), segments.scanning([segment]):
             segments.dataset(DECISION, [segment]).to_table(columns=["kept"])
-        with pytest.raises(Fault, match=f"segment {segments.where(name)} {told}"):
+        with pytest.raises(Fault, match=f"segment {segments.where(name)} {fault}"):
             segments.open(segment)
-        with pytest.raises(Fault, match=f"the decisions {told}"), stored_errors("the decisions"):
+        with pytest.raises(Fault, match=f"the decisions {fault}"), stored_errors("the decisions"):
             segments.dataset(DECISION, [segment]).to_table()
         files.put([(name, bytes(segment.bytes))])
     segments.remove(segments.manifest_name(segment))
@@ -143,13 +143,13 @@ def test_a_dataset_spans_segments_and_reads_what_a_condition_needs(segments: Seg
     """Row groups outside of it are ruled out by their statistics: of admissions, partitions and problems alike."""
     first, second = store(segments, DECISION, groups(3)), store(segments, DECISION, groups(4)[3:])
     dataset = segments.dataset(DECISION, [first, second])
-    whole = pa.concat_tables(groups(4))
+    complete = pa.concat_tables(groups(4))
     assert dataset.schema == schema_with_origin(DECISION)
-    assert dataset.to_table().equals(whole)
+    assert dataset.to_table().equals(complete)
     for condition in (pc.field("_admission") > 310, pc.field("_partition") == 3, pc.field("problem_id") == "p3"):
         needed = [len(part.split_by_row_group(condition)) for part in dataset.get_fragments()]
         assert needed == [0, 1]
-        assert dataset.to_table(columns=["kept"], filter=condition).equals(whole.filter(condition).select(["kept"]))
+        assert dataset.to_table(columns=["kept"], filter=condition).equals(complete.filter(condition).select(["kept"]))
 
 
 def test_no_segments_are_an_empty_dataset(segments: Segments) -> None:
@@ -173,7 +173,7 @@ def test_no_rows_are_a_segment_without_row_groups(tmp_path: Path) -> None:
         assert (file.num_row_groups, file.schema_arrow) == (0, schema_with_origin(DECISION))
 
 
-def test_a_segment_of_many_parts_travels_whole(s3: S3Server, tmp_path: Path) -> None:
+def test_a_segment_of_many_parts_travels_intact(s3: S3Server, tmp_path: Path) -> None:
     """64 MiB that do not compress, uploaded in several parts and read back by row group."""
     segments = Segments(S3Files(s3.url(tmp_path.name), scratch=tmp_path))
     numbers = np.random.default_rng(0)
@@ -206,14 +206,14 @@ def test_encodings_suit_the_values() -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, **options)
     columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).metadata.row_group(0)
-    found = {columns.column(n).path_in_schema: columns.column(n) for n in range(columns.num_columns)}
-    assert "BYTE_STREAM_SPLIT" in found["wall_ns"].encodings
-    assert "RLE_DICTIONARY" in found["work_id"].encodings
-    assert {name for name, column in found.items() if column.statistics is not None} == {
+    by_name = {columns.column(n).path_in_schema: columns.column(n) for n in range(columns.num_columns)}
+    assert "BYTE_STREAM_SPLIT" in by_name["wall_ns"].encodings
+    assert "RLE_DICTIONARY" in by_name["work_id"].encodings
+    assert {name for name, column in by_name.items() if column.statistics is not None} == {
         "_admission", "_partition", "campaign_id", "problem_id"
     }  # fmt: skip
-    assert (found["_admission"].statistics.min, found["_admission"].statistics.max) == (1, 20)
-    assert {column.compression for column in found.values()} == {"ZSTD"}
+    assert (by_name["_admission"].statistics.min, by_name["_admission"].statistics.max) == (1, 20)
+    assert {column.compression for column in by_name.values()} == {"ZSTD"}
     assert "work_id" not in writer_options(with_origin(TIMING, 0, [1], [_one_each(batches)]))["use_dictionary"]
 
 
@@ -237,9 +237,9 @@ store(Segments(LocalFiles(Path(sys.argv[1]))), DECISION, groups())
 @pytest.mark.parametrize(("point", "left"), [("segment.written", ".part"), ("segment.placed", ".parquet")])
 def test_a_writer_that_is_killed_leaves_no_half_segment(tmp_path: Path, point: str, left: str) -> None:
     """Before it has its name it is a leftover, afterwards it is whole; writing it again ends well."""
-    words = [sys.executable, "-c", KILLED, tmp_path, point]
+    command = [sys.executable, "-c", KILLED, tmp_path, point]
     paths = str(Path(__file__).parents[2])
-    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": paths}, check=False)
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=False)
     assert done.returncode == -signal.SIGKILL
     segments = Segments(LocalFiles(tmp_path))
     (stored,) = segments.listing()

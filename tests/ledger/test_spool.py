@@ -76,8 +76,8 @@ def make(broker: Broker, tmp_path: Path) -> Iterator[Callable[..., Spooled]]:
         return made[-1]
 
     yield spooled
-    for one in made:
-        one.close()
+    for spool in made:
+        spool.close()
 
 
 def record(number: int, size: int = 10) -> Record:
@@ -87,7 +87,7 @@ def record(number: int, size: int = 10) -> Record:
 
 def numbers(broker: Broker, partition: int = 0) -> list[str]:
     """The records on the stream behind, by their headers, in order."""
-    return [one.record.headers["n"] for one in broker.read("facts", partition, 0, 1000)]
+    return [stored.record.headers["n"] for stored in broker.read("facts", partition, 0, 1000)]
 
 
 def test_with_the_broker_there_nothing_is_spooled(broker: Broker, make: Callable[..., Spooled], tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_with_the_broker_there_nothing_is_spooled(broker: Broker, make: Callable
 
 def test_what_was_spooled_comes_first_and_in_order(broker: Broker, make: Callable[..., Spooled]) -> None:
     """Before, during and after the absence, over two partitions; each change is told once."""
-    told: list[tuple[str, int]] = []
-    spool = make(on_change=lambda waiting: told.append((waiting.what, waiting.records)))
+    calls: list[tuple[str, int]] = []
+    spool = make(on_change=lambda waiting: calls.append((waiting.what, waiting.records)))
     spool.append("facts", 0, [record(1)])
     broker.mood = "away"
     spool.append("facts", 0, [record(2), record(3)])
@@ -111,7 +111,7 @@ def test_what_was_spooled_comes_first_and_in_order(broker: Broker, make: Callabl
     spool.flush(60)
     spool.append("facts", 0, [record(6)])
     assert (numbers(broker), numbers(broker, 1)) == (["1", "2", "3", "5", "6"], ["4"])
-    assert told == [("away", 0), ("back", 0)]
+    assert calls == [("away", 0), ("back", 0)]
 
 
 def test_nothing_stays_on_the_disk_when_all_was_delivered(
@@ -194,7 +194,7 @@ def test_a_full_spool_holds_appends_back_until_there_is_room(broker: Broker, mak
     assert numbers(broker) == ["1", "2", "3"]
 
 
-def test_a_spool_that_stays_full_says_so_and_loses_nothing(
+def test_a_spool_that_stays_full_raises_and_loses_nothing(
     broker: Broker, make: Callable[..., Spooled], tmp_path: Path
 ) -> None:
     """`ready` fails first, with room left for what runs; then `append` does; what waits is there at the next start."""
@@ -231,7 +231,7 @@ def test_what_can_never_be_delivered_is_not_spooled(
     assert numbers(broker) == ["1", "3"]
 
 
-def test_what_the_broker_refuses_is_told_at_once(broker: Broker, make: Callable[..., Spooled]) -> None:
+def test_what_the_broker_refuses_is_raised_at_once(broker: Broker, make: Callable[..., Spooled]) -> None:
     """A missing right is no absence: the append fails, and nothing is spooled."""
     spool = make()
     broker.mood = "refusing"
@@ -265,7 +265,7 @@ def test_reading_sees_the_stream_behind(broker: Broker, make: Callable[..., Spoo
     spool.append("facts", 0, [record(1)])
     broker.mood = "away"
     spool.append("facts", 0, [record(2)])
-    assert [one.record.headers["n"] for one in spool.read("facts", 0, 0, 10)] == ["1"]
+    assert [stored.record.headers["n"] for stored in spool.read("facts", 0, 0, 10)] == ["1"]
     assert (spool.ends(), spool.identity("facts")) == (broker.ends(), broker.identity("facts"))
 
 

@@ -24,12 +24,12 @@ def test_status_counts_what_became_of_each_record(ledger: Ledger, stream: LocalS
     stream.append("facts", partition, [frames[5], frames[1], Record({}, b"broken")])
     drain(ledger, stream)
     stream.append("facts", partition, [frames[6]])
-    found = ledger_status(ledger)
-    (mine,) = (part for part in found.partitions if part.admitted)
+    status = ledger_status(ledger)
+    (mine,) = (part for part in status.partitions if part.admitted)
     assert (mine.stream, mine.partition) == ("facts", partition)
     assert (mine.admitted, mine.tail, mine.waiting, mine.duplicates, mine.gaps) == (3, 1, True, 1, 3)
-    assert (mine.quarantined, found.segments, found.head) == (1, 1, ledger.head())
-    assert [part.waiting for part in found.partitions].count(True) == 1
+    assert (mine.quarantined, status.segments, status.head) == (1, 1, ledger.head())
+    assert [part.waiting for part in status.partitions].count(True) == 1
 
 
 def test_the_head_is_that_of_the_cut_beside_it(ledger: Ledger, stream: LocalStream) -> None:
@@ -48,8 +48,8 @@ def test_the_head_is_that_of_the_cut_beside_it(ledger: Ledger, stream: LocalStre
 
     admitted: list[str] = []
     event.listen(ledger.engine, "after_cursor_execute", admit)
-    found = ledger_status(ledger)
-    assert (found.cut, found.head) == before
+    status = ledger_status(ledger)
+    assert (status.cut, status.head) == before
     assert (str(ledger.cut()), ledger.head()) != before
 
 

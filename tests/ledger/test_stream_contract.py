@@ -16,7 +16,7 @@ from lapledger.ledger.streams.base import Group, Stream, record_bytes
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 from lapledger.ledger.streams.kafka.stream import KafkaStream
 from lapledger.ledger.streams.local import LocalStream
-from tests.ledger.facts import places
+from tests.ledger.facts import partitions
 from tests.support.servers import delete_topics
 
 LONG = 60.0
@@ -98,13 +98,13 @@ def records(count: int, start: int = 0) -> list[Record]:
     return [Record({"n": str(n), "é\n": "\ud800"}, bytes([n % 256, 0, 255])) for n in range(start, start + count)]
 
 
-def test_records_come_back_in_order_and_whole(stream: Stream) -> None:
+def test_records_come_back_complete_and_in_order(stream: Stream) -> None:
     """Headers of any text and payloads of any bytes, in the order of appending, over several appends."""
     stream.append("facts", 1, records(3))
     stream.append("facts", 1, records(2, start=3))
     stored = stream.read("facts", 1, 0, 100)
-    assert [one.record for one in stored] == records(5)
-    assert sorted(one.offset for one in stored) == [one.offset for one in stored]
+    assert [item.record for item in stored] == records(5)
+    assert sorted(item.offset for item in stored) == [item.offset for item in stored]
 
 
 def test_reading_goes_on_from_a_position(stream: Stream) -> None:
@@ -112,7 +112,7 @@ def test_reading_goes_on_from_a_position(stream: Stream) -> None:
     stream.append("facts", 0, records(5))
     first = stream.read("facts", 0, 0, 2)
     rest = stream.read("facts", 0, first[-1].offset + 1, 100)
-    assert [one.record for one in first + rest] == records(5)
+    assert [item.record for item in first + rest] == records(5)
     assert stream.read("facts", 0, rest[-1].offset + 1, 100) == []
 
 
@@ -121,15 +121,15 @@ def test_any_position_may_be_read_again(stream: Stream) -> None:
     for partition in (0, 1):
         stream.append("facts", partition, records(20, start=100 * partition))
     start = {partition: stream.read("facts", partition, 0, 1)[0].offset for partition in (0, 1)}
-    found: dict[int, list[Record]] = {0: [], 1: []}
+    read_back: dict[int, list[Record]] = {0: [], 1: []}
     position = dict(start)
     for _ in range(7):
         for partition in (0, 1):
             stored = stream.read("facts", partition, position[partition], 3)
-            found[partition] += [one.record for one in stored]
+            read_back[partition] += [item.record for item in stored]
             position[partition] = stored[-1].offset + 1 if stored else position[partition]
-    assert found == {0: records(20), 1: records(20, start=100)}
-    assert [one.record for one in stream.read("facts", 0, start[0], 2)] == records(2)
+    assert read_back == {0: records(20), 1: records(20, start=100)}
+    assert [item.record for item in stream.read("facts", 0, start[0], 2)] == records(2)
 
 
 def test_partitions_are_apart(stream: Stream) -> None:
@@ -144,7 +144,7 @@ def test_ends_name_every_partition(stream: Stream) -> None:
     """An end is the position after the last record, 0 where there is none."""
     stream.append("facts", 2, records(3))
     ends = stream.ends()
-    assert set(ends) == set(places())
+    assert set(ends) == set(partitions())
     assert ends["facts", 2] == stream.read("facts", 2, 0, 10)[-1].offset + 1
     assert ends["facts", 0] == 0
 
@@ -156,7 +156,7 @@ def test_appending_nothing_changes_nothing(stream: Stream) -> None:
     assert stream.ends() == before
 
 
-def test_a_position_beyond_the_end_is_loud(stream: Stream) -> None:
+def test_a_position_past_the_end_raises(stream: Stream) -> None:
     """A reader that has seen more than there is reads another stream: a Fault, and no silent wait."""
     stream.append("facts", 0, records(2))
     with pytest.raises(Fault, match=r"facts, partition 0.*from 9\d*: .*holds 0 to"):
@@ -169,7 +169,7 @@ def test_identity_and_records_outlive_the_process(backend: Opened) -> None:
     first.append("facts", 0, records(2))
     again = backend.open("second")
     assert again.identity("facts") == first.identity("facts")
-    assert [one.record for one in again.read("facts", 0, 0, 10)] == records(2)
+    assert [item.record for item in again.read("facts", 0, 0, 10)] == records(2)
 
 
 def test_a_stream_made_anew_has_another_identity(backend: Opened) -> None:
@@ -191,7 +191,7 @@ def write(backend: Backend, writer: int) -> None:
 
 def check_writers(stream: Stream, writers: int) -> None:
     """Asserts that each writer's records are there, in its order."""
-    headers = [one.record.headers for one in stream.read("facts", 0, 0, 1000)]
+    headers = [item.record.headers for item in stream.read("facts", 0, 0, 1000)]
     for writer in range(writers):
         assert [h["n"] for h in headers if h["writer"] == str(writer)] == [str(n) for n in range(10)]
 
@@ -230,15 +230,15 @@ def test_threads_share_a_stream(stream: Stream) -> None:
     threads = [threading.Thread(target=append, args=(writer,)) for writer in range(3)]
     for thread in threads:
         thread.start()
-    found: list[Record] = []
+    read_back: list[Record] = []
     position = 0
-    while len(found) < 60:
+    while len(read_back) < 60:
         stored = stream.read("facts", 0, position, 7)
-        found += [one.record for one in stored]
+        read_back += [item.record for item in stored]
         position = stored[-1].offset + 1 if stored else position
     for thread in threads:
         thread.join()
-    pairs = [(a.headers["writer"], b.headers["writer"]) for a, b in zip(found[::2], found[1::2], strict=True)]
+    pairs = [(a.headers["writer"], b.headers["writer"]) for a, b in zip(read_back[::2], read_back[1::2], strict=True)]
     assert all(a == b for a, b in pairs)
 
 
@@ -249,19 +249,19 @@ def test_the_largest_record_travels_and_a_larger_one_is_refused(stream: Stream) 
     stream.append("facts", 0, [largest])
     with pytest.raises(Fault, match=f"{stream.max_record_bytes}"):
         stream.append("facts", 0, [*records(1), Record(headers, largest.payload + b"x")])
-    assert [one.record for one in stream.read("facts", 0, 0, 10)] == [largest]
+    assert [item.record for item in stream.read("facts", 0, 0, 10)] == [largest]
 
 
 def test_many_records_of_one_append_keep_their_order(stream: Stream) -> None:
     """More than fit into one message batch of any broker."""
-    many = [Record({"n": str(n)}, bytes(30_000)) for n in range(100)]
-    stream.append("facts", 3, many)
-    found: list[Record] = []
+    numerous = [Record({"n": str(n)}, bytes(30_000)) for n in range(100)]
+    stream.append("facts", 3, numerous)
+    read_back: list[Record] = []
     position = 0
     while stored := stream.read("facts", 3, position, 40):
-        found += [one.record for one in stored]
+        read_back += [item.record for item in stored]
         position = stored[-1].offset + 1
-    assert found == many
+    assert read_back == numerous
 
 
 def test_what_was_trimmed_is_never_skipped(backend: Opened, stream: Stream) -> None:
@@ -297,10 +297,10 @@ def test_trimming_everything_keeps_the_end(stream: Stream) -> None:
 
 def settled(group: Group, count: int) -> frozenset[tuple[str, int]]:
     """What a group's member is assigned once that are `count` partitions."""
-    found: frozenset[tuple[str, int]] = frozenset()
-    while len(found) != count:
-        found = group.assigned(5.0)
-    return found
+    read_back: frozenset[tuple[str, int]] = frozenset()
+    while len(read_back) != count:
+        read_back = group.assigned(5.0)
+    return read_back
 
 
 @pytest.fixture
@@ -314,7 +314,7 @@ def group(stream: Stream) -> Iterator[Group]:
 
 def test_an_only_member_tries_everything(group: Group) -> None:
     """It is assigned every partition of the group's streams, and of no other."""
-    assert settled(group, 4) == {place for place in places() if place[0] == "facts"}
+    assert settled(group, 4) == {partition for partition in partitions() if partition[0] == "facts"}
 
 
 def test_a_member_wakes_when_records_arrive(group: Group, stream: Stream) -> None:

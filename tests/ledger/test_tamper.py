@@ -128,9 +128,9 @@ def tampered(sound: Path, tmp_path: Path) -> Callable[[Callable[[Ledger], object
 Found = Callable[[Callable[[Ledger], object]], tuple[str, ...]]
 
 
-def seeded(word: str) -> Random:
+def seeded(text: str) -> Random:
     """Choices that can be made again."""
-    return Random(word)  # noqa: S311  (nothing secret)
+    return Random(text)  # noqa: S311  (nothing secret)
 
 
 def run(statement: str, **values: object) -> Callable[[Ledger], None]:
@@ -165,17 +165,17 @@ def flipped(data: bytes, choice: Random) -> bytes:
     return data[:at] + bytes([data[at] ^ 1 << choice.randrange(8)]) + data[at + 1 :]
 
 
-def check(kind: str, tried: list[tuple[object, tuple[str, ...]]]) -> None:
+def check(kind: str, cases: list[tuple[object, tuple[str, ...]]]) -> None:
     """Every one of some changes was found; tells how many."""
-    missed = [what for what, problems in tried if not problems]
-    print(f"{kind}: {len(tried)} changes, {len(tried) - len(missed)} found")
-    assert tried
+    missed = [what for what, problems in cases if not problems]
+    print(f"{kind}: {len(cases)} changes, {len(cases) - len(missed)} found")
+    assert cases
     assert missed == []
 
 
 def test_every_column_of_every_table_is_proven(sound: Path, tampered: Found) -> None:
     """A value of each column became another of its kind, and where it was a number, a word."""
-    tried = []
+    cases = []
     with closing(open_ledger(sound)) as ledger:
         for table in TABLES:
             for name, kind in columns(ledger, table).items():
@@ -183,8 +183,8 @@ def test_every_column_of_every_table_is_proven(sound: Path, tampered: Found) -> 
                     continue
                 for value, fresh, rowid in altered_values(ledger, table, name, kind):
                     change = run(f'UPDATE {table} SET "{name}" = :fresh WHERE rowid = :rowid', fresh=fresh, rowid=rowid)
-                    tried.append(((table, name, value, fresh), tampered(change)))
-    check("values", tried)
+                    cases.append(((table, name, value, fresh), tampered(change)))
+    check("values", cases)
 
 
 def altered_values(ledger: Ledger, table: str, name: str, kind: str) -> Iterator[tuple[object, object, int]]:
@@ -205,30 +205,30 @@ def altered_values(ledger: Ledger, table: str, name: str, kind: str) -> Iterator
 
 def test_every_lost_and_added_row_is_found(sound: Path, tampered: Found) -> None:
     """Each row of every table removed in turn, up to four, and a copy of one added under another key."""
-    tried = []
+    cases = []
     with closing(open_ledger(sound)) as ledger:
         for table in TABLES:
             held = [row[0] for row in rows(ledger, f"SELECT rowid FROM {table} ORDER BY rowid")]
             some = seeded(table).sample(held, min(4, len(held)))
-            tried += [((table, row), tampered(run(f"DELETE FROM {table} WHERE rowid = {row}"))) for row in some]
+            cases += [((table, row), tampered(run(f"DELETE FROM {table} WHERE rowid = {row}"))) for row in some]
             if table != "alembic_version":
-                tried.append(((table, "added"), tampered(run(added(ledger, table)))))
-    check("rows", tried)
+                cases.append(((table, "added"), tampered(run(added(ledger, table)))))
+    check("rows", cases)
 
 
 def added(ledger: Ledger, table: str) -> str:
     """The statement that adds a copy of a row under another key."""
-    words = {"identity", "name", "manifest", "epoch"}
+    texts = {"identity", "name", "manifest", "epoch"}
     numbers = {"ordinal", "admission", "first_missing", "id"} | ({"partition"} if table == "stream_position" else set())
     names = columns(ledger, table)
-    fresh = [f"{n} || 'x'" if n in words else f"{n} + 100" if n in numbers else f'"{n}"' for n in names]
+    fresh = [f"{n} || 'x'" if n in texts else f"{n} + 100" if n in numbers else f'"{n}"' for n in names]
     listed = ", ".join(f'"{name}"' for name in names)
     return f"INSERT INTO {table} ({listed}) SELECT {', '.join(fresh)} FROM {table} ORDER BY rowid DESC LIMIT 1"
 
 
 def test_exchanged_rows_are_found(sound: Path, tampered: Found) -> None:
     """Two rows of a table that exchange the values of one column, key or not."""
-    tried = []
+    cases = []
     with closing(open_ledger(sound)) as ledger:
         for table in TABLES:
             for name in columns(ledger, table):
@@ -239,8 +239,8 @@ def test_exchanged_rows_are_found(sound: Path, tampered: Found) -> None:
                 if table == "quarantine" and name in UNTIL_SEALED:
                     pairs = [(a, b) for a, b in pairs if a[0] <= 4]
                 (a, x), (b, y) = seeded(f"{table}/{name}").choice(pairs)
-                tried.append(((table, name, x, y), tampered(exchange(table, name, {a: y, b: x}))))
-    check("exchanged values", tried)
+                cases.append(((table, name, x, y), tampered(exchange(table, name, {a: y, b: x}))))
+    check("exchanged values", cases)
 
 
 KEYS = {
@@ -272,10 +272,10 @@ def test_altered_files_are_found(sound: Path, tampered: Found, pattern: str) -> 
     folder = "blobs" if pattern == "??/*" else "segments"
     names = sorted(path.relative_to(sound) for path in (sound / folder).glob(pattern))
     choice = seeded(pattern)
-    tried = []
+    cases = []
     for name in choice.sample(names, min(8, len(names))):
         data = (sound / name).read_bytes()
-        another = choice.choice([one for one in names if one != name])
+        another = choice.choice([name_of for name_of in names if name_of != name])
         changes = {
             "flipped": flipped(data, choice),
             "cut short": data[: choice.randrange(len(data))],
@@ -284,10 +284,10 @@ def test_altered_files_are_found(sound: Path, tampered: Found, pattern: str) -> 
         }
         for what, fresh in changes.items():
             if fresh != data:
-                tried.append(((str(name), what), tampered(lambda ledger, p=name, d=fresh: rewrite(ledger.root / p, d))))
+                cases.append(((str(name), what), tampered(lambda ledger, p=name, d=fresh: rewrite(ledger.root / p, d))))
         if not superseded(sound, name):
-            tried.append(((str(name), "removed"), tampered(lambda ledger, p=name: (ledger.root / p).unlink())))
-    check(f"{folder} {pattern}", tried)
+            cases.append(((str(name), "removed"), tampered(lambda ledger, p=name: (ledger.root / p).unlink())))
+    check(f"{folder} {pattern}", cases)
 
 
 def superseded(root: Path, name: Path) -> bool:
@@ -301,15 +301,15 @@ def superseded(root: Path, name: Path) -> bool:
 def test_altered_payloads_are_found(sound: Path, tampered: Found, table: str) -> None:
     """Any bit of a stored record, even where no value hangs on it: the stream holds the record as it came."""
     choice = seeded(table)
-    tried = []
+    cases = []
     with closing(open_ledger(sound)) as ledger:
         held = rows(ledger, f"SELECT rowid, payload FROM {table} ORDER BY rowid")
     for rowid, payload in [choice.choice(held) for _ in range(15)]:
         at = choice.randrange(len(payload))
         for fresh in (flipped(payload, choice), payload[:at]):
             change = run(f"UPDATE {table} SET payload = :fresh WHERE rowid = :rowid", fresh=fresh, rowid=rowid)
-            tried.append(((table, rowid, at), tampered(change)))
-    check(f"payloads of the {table}", tried)
+            cases.append(((table, rowid, at), tampered(change)))
+    check(f"payloads of the {table}", cases)
 
 
 def decided(ledger: Ledger, alter: Callable[[pa.Table], list[pa.Table]]) -> None:
@@ -355,15 +355,15 @@ def test_segments_rewritten_with_all_care_are_found(
 
 def cut_off(ledger: Ledger, stream: str, partition: int, kept: int) -> None:
     """Removes all frames of a partition behind an admission, and makes the position what it was then."""
-    place = f"stream = '{stream}' AND partition = {partition}"
-    frames = rows(ledger, f"SELECT digest, source_offset FROM frame WHERE {place} ORDER BY admission")[:kept]
+    partition_is = f"stream = '{stream}' AND partition = {partition}"
+    frames = rows(ledger, f"SELECT digest, source_offset FROM frame WHERE {partition_is} ORDER BY admission")[:kept]
     head = first_head(ledger.identity, stream, partition)
     for digest, _ in frames:
         head = next_head(head, digest)
     for table in ("frame", "tail"):
-        run(f"DELETE FROM {table} WHERE {place} AND admission > {kept}")(ledger)
+        run(f"DELETE FROM {table} WHERE {partition_is} AND admission > {kept}")(ledger)
     moved = "UPDATE stream_position SET admissions = :kept, head = :head, next_position = :next"
-    run(f"{moved} WHERE {place}", kept=kept, head=head, next=frames[-1][1] + 1)(ledger)
+    run(f"{moved} WHERE {partition_is}", kept=kept, head=head, next=frames[-1][1] + 1)(ledger)
 
 
 ENDS = """
@@ -386,12 +386,12 @@ def test_a_tail_cut_off_is_found(sound: Path, tampered: Found, tmp_path: Path) -
     assert any("were sealed before" in p for p in tampered(lambda ledger: cut_off(ledger, "facts", 1, sealed - 1)))
     root = Path(shutil.copytree(sound, tmp_path / "earlier"))
     with closing(open_ledger(root)) as ledger:
-        word = current_head(ledger)
+        recorded = current_head(ledger)
         cut_off(ledger, "facts", 1, last - 1)
         assert proven(ledger).problems == ()
-        (problem,) = verify(ledger, written=word).problems
+        (problem,) = verify(ledger, written=recorded).problems
     assert "it was cut off" in problem
-    assert f"covers {word.cut}" in problem
+    assert f"covers {recorded.cut}" in problem
 
 
 def test_a_chain_rewritten_with_all_care_needs_a_head(sound: Path, tmp_path: Path) -> None:
@@ -399,9 +399,9 @@ def test_a_chain_rewritten_with_all_care_needs_a_head(sound: Path, tmp_path: Pat
     to be another by the head that was written down."""
     root = Path(shutil.copytree(sound, tmp_path / "forged"))
     with closing(open_ledger(root)) as ledger:
-        word = current_head(ledger)
+        recorded = current_head(ledger)
         relinked(ledger, lambda manifest: manifest | {"forged": True})
         assert proven(ledger).problems == ()
-        assert str(current_head(ledger)) != str(word)
-        (problem,) = verify(ledger, written=word).problems
+        assert str(current_head(ledger)) != str(recorded)
+        (problem,) = verify(ledger, written=recorded).problems
     assert "what it proved was changed" in problem

@@ -40,7 +40,7 @@ REWARD = RewardAssigned(
 )
 TIMING, FINISHED = attempt(1, 1)
 IMPORTED = ExecutionFinishedV2(**{f.name: getattr(FINISHED, f.name) for f in dataclasses.fields(FINISHED)})
-UNTOLD = dataclasses.replace(IMPORTED, outcome="failed")
+UNSPECIFIED = dataclasses.replace(IMPORTED, outcome="failed")
 PROGRAM = dataclasses.replace(sample_events(EVENTS["program.added", 1], 1)[0], source_blob="5" * 64)
 TEST = dataclasses.replace(sample_events(EVENTS["test.added", 1], 1)[0], input_blob="1" * 64, answer_blob="2" * 64)
 CALIBRATION = dataclasses.replace(
@@ -61,7 +61,9 @@ def take(ledger: Ledger, stream: LocalStream, event: Event) -> tuple[Drained, li
         return drained, list(connection.execute(text("SELECT reason || ': ' || message FROM quarantine")).scalars())
 
 
-@pytest.mark.parametrize("event", [REWARD, TIMING, FINISHED, UNTOLD, PROGRAM, TEST, CALIBRATION, REFUSED, SHARED, STEP])
+@pytest.mark.parametrize(
+    "event", [REWARD, TIMING, FINISHED, UNSPECIFIED, PROGRAM, TEST, CALIBRATION, REFUSED, SHARED, STEP]
+)
 def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: Event) -> None:
     """The samples below differ from these in one value each; a refused fit may have no line, a loss may diverge."""
     drained, reasons = take(ledger, stream, event)
@@ -77,7 +79,7 @@ def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: E
             {"outcome": "failed"},
             "outcome 'failed' is none of accepted, wrong_answer",
         ),  # our sandbox knows how
-        (UNTOLD, {"outcome": "banana"}, "outcome 'banana' is none of accepted, wrong_answer"),
+        (UNSPECIFIED, {"outcome": "banana"}, "outcome 'banana' is none of accepted, wrong_answer"),
         (FINISHED, {"work_id": "w"}, "work 'w' is not the work of its campaign, program, test and block"),
         (FINISHED, {"problem_id": "q"}, "program_id 'p/program' is not of problem 'q'"),
         (FINISHED, {"timings": -1}, "timings must lie in [0, 2147483648), found -1 .. -1"),
@@ -141,7 +143,7 @@ def test_one_bad_row_among_many_is_found(
 @pytest.mark.parametrize(
     "headers", ["not json", "[1]", '"x"', '{"ce_lapversion": 1}', '{"ce_subject": null}', "[" * 5000]
 )
-def test_headers_that_are_no_words_are_quarantined(ledger: Ledger, stream: LocalStream, headers: str) -> None:
+def test_headers_that_are_no_texts_are_quarantined(ledger: Ledger, stream: LocalStream, headers: str) -> None:
     """A record that somebody else wrote into the stream's file neither stops the sink nor is lost."""
     statement = "INSERT INTO record (stream, partition, headers, payload) VALUES ('facts', 1, ?, x'00')"
     stream._connection.execute(statement, (headers,))

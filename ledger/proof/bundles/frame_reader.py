@@ -12,7 +12,7 @@ from lapledger.ledger.codec.packing import plain
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import EVENTS, EventType
 from lapledger.ledger.frames.frame import Frame, make_frame
-from lapledger.ledger.store.frame_rows import FRAME_COLUMNS, FrameMeta
+from lapledger.ledger.store.frame_rows import FRAME_COLUMNS, FRAME_SELECTION, FrameMeta
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.reader import live_segments, read_payload
 
@@ -20,8 +20,7 @@ FrameAdmissions = Mapping[tuple[str, int], Collection[int]]
 """Stream and partition -> admissions."""
 
 _METAS = text(
-    "SELECT f.stream, f.partition, f.admission, f.key, f.epoch, f.sequence, f.previous, f.digest, f.rows,"
-    " f.source_offset, f.type, f.version, t.payload FROM frame f LEFT JOIN tail t ON t.stream = f.stream"
+    f"SELECT {FRAME_SELECTION}, f.type, f.version, t.payload FROM frame f LEFT JOIN tail t ON t.stream = f.stream"  # noqa: S608
     " AND t.partition = f.partition AND t.admission = f.admission WHERE f.stream = :stream"
     " AND f.partition = :partition AND f.admission IN :wanted ORDER BY f.type, f.version, f.admission"
 ).bindparams(bindparam("wanted", expanding=True))
