@@ -45,7 +45,7 @@ AHEAD = "control=999,facts=9.9.9.9,requests=9"
         (("replay", "--tau", "300"), ("'tau'", "0 < tau <= 100")),
         (("replay", "--clock", "sundial"), ("'clock'", "'sundial'", "wall | cpu")),
         (("replay", "--at", "nonsense"), ("'nonsense' is not a cut", "in the form")),
-        (("replay", "--at", AHEAD), (AHEAD, "lies beyond", "copy a cut that it printed")),
+        (("replay", "--at", AHEAD), (AHEAD, "is ahead of", "copy a cut that it printed")),
         (("replay", "--campaign", "other"), ("no campaign 'other'", "main")),
         (("replay", "--k", "50"), ("pass@50", "has 5 candidates", "choose k <= 5")),
         (("replay", "--plot", "x.gif"), ("x.gif", ".png or .svg")),
