@@ -37,9 +37,9 @@ class CalibrationOrder:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What came of one order: every kind that was tried, none appended, and the one that is kept."""
+    """What came of one order: every kind that was fitted, none appended, and the one that is kept."""
 
-    tried: tuple[CalibrationFitted, ...]
+    fits: tuple[CalibrationFitted, ...]
     kept: CalibrationFitted
 
 
@@ -48,28 +48,28 @@ def calibrate(
     producer: Producer,
     order: CalibrationOrder,
     *,
-    told: Collection[str] = (),
-    heard: Callable[[str], None] = lambda _kind: None,
+    already_appended: Collection[str] = (),
+    on_fitted: Callable[[str], None] = lambda _kind: None,
 ) -> Calibrated:
     """Every kind that is ordered, and one of them appended unless the ledger holds it: then the one that is held.
 
     The best of the usable ones is kept; where all are refused the best of these, so that the refusal can be seen. An id
-    in `told` was appended before; `heard` is told each kind when it is fitted. UserError when the worker classes
-    differ, or while a work of either campaign has no accepted outcome.
+    in `already_appended` was appended before; `on_fitted` gets each kind when it is fitted. UserError when the
+    worker classes differ, or while an execution of either campaign has no accepted outcome.
     """
     questions = Questions(ledger)
     try:
         _check_complete(questions, order.source, order.target)
         stored, fresh = load(questions, order.source), load(questions, order.target)
-        tried, chosen = _events(stored, fresh, order, heard)
+        fits, chosen = _events(stored, fresh, order, on_fitted)
         held = questions.rows("SELECT * FROM calibration WHERE calibration_id = $id", id=chosen.calibration_id)
     finally:
         questions.close()
     if held:
-        return Calibrated(tried, CalibrationFitted(**held[0]))
-    if chosen.calibration_id not in told:
+        return Calibrated(fits, CalibrationFitted(**held[0]))
+    if chosen.calibration_id not in already_appended:
         producer.append([chosen])
-    return Calibrated(tried, chosen)
+    return Calibrated(fits, chosen)
 
 
 def _check_complete(questions: Questions, *campaigns: str) -> None:
@@ -82,12 +82,12 @@ def _check_complete(questions: Questions, *campaigns: str) -> None:
 
 
 def _events(
-    stored: Snapshot, fresh: Snapshot, order: CalibrationOrder, heard: Callable[[str], None]
+    stored: Snapshot, fresh: Snapshot, order: CalibrationOrder, on_fitted: Callable[[str], None]
 ) -> tuple[tuple[CalibrationFitted, ...], CalibrationFitted]:
     """(an event for every kind, the one to keep)."""
     if stored.campaign["service"] != fresh.campaign["service"]:
         raise UserError(f"campaigns {stored.name!r} and {fresh.name!r} ran on different services; re-run on one")
-    fits = fit_kinds(stored.problems, fresh.problems, order.criterion, order.kinds, on_progress=heard)
+    fits = fit_kinds(stored.problems, fresh.problems, order.criterion, order.kinds, on_progress=on_fitted)
     evidence = sha256_fields("pairs", references_digest(stored), references_digest(fresh))
     events = tuple(_event(fit, stored, fresh, evidence) for fit in fits)
     return events, events[fits.index(best(fits))]

@@ -54,7 +54,7 @@ class TestTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A reward with all that it rests on, and what came out when it was computed again."""
+    """A reward with all that it depends on, and what came out when it was computed again."""
 
     reward: Mapping[str, Any]
     criterion: Mapping[str, Any]
@@ -89,26 +89,28 @@ def trace(ledger: Ledger, questions: Questions, prefix: str) -> Trace:
         judged = _judge(then, row, criterion_of(questions, row["criterion_hash"]))
         m, verdicts = _problem_of(judged, row)
         runs = _stored_runs(then, row)
-        other = row["kernel"] != KERNEL
-        again = None if other else _rewards_by_program(judged).get(row["program_id"])
+        foreign = row["kernel"] != KERNEL
+        again = None if foreign else _rewards_by_program(judged).get(row["program_id"])
         return Trace(
             reward=row,
-            criterion=_one(questions, "SELECT * FROM criterion WHERE criterion_hash = $id", row["criterion_hash"]),
+            criterion=_stored_row(
+                questions, "SELECT * FROM criterion WHERE criterion_hash = $id", row["criterion_hash"]
+            ),
             calibration=_calibration_row(questions, row["calibration_id"]),
-            program=_one(questions, "SELECT * FROM program WHERE program_id = $id", row["program_id"]),
+            program=_stored_row(questions, "SELECT * FROM program WHERE program_id = $id", row["program_id"]),
             executed=runs.executed,
             pool=tuple(p for p, member in zip(m.programs, m.reference, strict=True) if member),
             tests=tuple(_tests(m, verdicts, judged.criterion, runs)),
             reason=verdicts.reason[m.row(row["program_id"])],
             recomputed=asdict(again) if again else None,
-            differences=() if other else differences(row, again),
-            note=_OTHER_KERNEL.format(kernel=row["kernel"], here=KERNEL) if other else "",
+            differences=() if foreign else differences(row, again),
+            note=_FOREIGN_KERNEL.format(kernel=row["kernel"], here=KERNEL) if foreign else "",
         )
     finally:
         then.close()
 
 
-_OTHER_KERNEL = "not recomputed (kernel {kernel}; this release has {here})"
+_FOREIGN_KERNEL = "not recomputed (kernel {kernel}; this release has {here})"
 
 
 def _problem_of(judged: JudgedCampaign, row: Mapping[str, Any]) -> tuple[ProblemMeasurements, Verdicts]:
@@ -123,7 +125,7 @@ def _problem_of(judged: JudgedCampaign, row: Mapping[str, Any]) -> tuple[Problem
 
 def criterion_of(questions: Questions, criterion_hash: str) -> Criterion:
     """The declared criterion of a hash; UserError when it was never declared, ReplayError when it is unknown here."""
-    row = _one(questions, "SELECT * FROM criterion WHERE criterion_hash = $id", criterion_hash)
+    row = _stored_row(questions, "SELECT * FROM criterion WHERE criterion_hash = $id", criterion_hash)
     return Criterion.from_mapping(json.loads(row["canonical"]))
 
 
@@ -145,23 +147,25 @@ def verify_rewards(
     Rewards of another kernel version may rightly differ here. `tick` hears how many rewards each step has done.
     """
     rows = questions.rows("SELECT * FROM reward ORDER BY cut, campaign_id, criterion_hash, calibration_id, reward_id")
-    problems = [_CONTRADICTION.format(**row) for row in questions.rows(_TOLD_TWICE)]
+    problems = [_CONTRADICTION.format(**row) for row in questions.rows(_STORED_TWICE)]
     problems += false_shares(questions)
-    others = Counter(row["kernel"] for row in rows if row["kernel"] != KERNEL)
-    tick(others.total())
-    notes = [f"{n} rewards {_OTHER_KERNEL.format(kernel=kernel, here=KERNEL)}" for kernel, n in sorted(others.items())]
+    foreign = Counter(row["kernel"] for row in rows if row["kernel"] != KERNEL)
+    tick(foreign.total())
+    notes = [
+        f"{n} rewards {_FOREIGN_KERNEL.format(kernel=kernel, here=KERNEL)}" for kernel, n in sorted(foreign.items())
+    ]
     for group, batch in groupby((row for row in rows if row["kernel"] == KERNEL), key=_group):
         members = list(batch)
         problems += _verify_group(ledger, questions, group, members)
         tick(len(members))
-    return len(rows) - others.total(), problems, notes
+    return len(rows) - foreign.total(), problems, notes
 
 
-_TOLD_TWICE = """
+_STORED_TWICE = """
 SELECT left(reward_id, 12) AS id, min(program_id) AS program FROM reward_assigned
 GROUP BY reward_id HAVING count(DISTINCT (value, c, g, q_numerator, q_denominator, pool_size)) > 1 ORDER BY reward_id
 """
-_CONTRADICTION = "reward {id} of {program}: told with two values, which no two derivations give"
+_CONTRADICTION = "reward {id} of {program}: stored with two values, which no two derivations give"
 
 
 def _group(row: Mapping[str, Any]) -> _Group:
@@ -262,7 +266,7 @@ def _roles(m: ProblemMeasurements, column: int) -> tuple[str, ...]:
     return tuple(kind for kind in kinds if bool(np.asarray(getattr(m.tests, kind))[column]))
 
 
-def _one(questions: Questions, sql: str, key: str) -> Mapping[str, Any]:
+def _stored_row(questions: Questions, sql: str, key: str) -> Mapping[str, Any]:
     rows = questions.rows(sql, id=key)
     if not rows:
         raise UserError(f"{key[:12]} is named by a reward but not stored at this cut; run `lap verify`")
@@ -270,4 +274,4 @@ def _one(questions: Questions, sql: str, key: str) -> Mapping[str, Any]:
 
 
 def _calibration_row(questions: Questions, key: str | None) -> Mapping[str, Any] | None:
-    return _one(questions, "SELECT * FROM calibration WHERE calibration_id = $id", key) if key else None
+    return _stored_row(questions, "SELECT * FROM calibration WHERE calibration_id = $id", key) if key else None

@@ -1,4 +1,4 @@
-"""What a reward rests on: the frames of every event behind it, their blobs, and its evidence in words.
+"""What a reward depends on: the frames of every event behind it, their blobs, and its evidence in words.
 
 For bundles that are checked without a ledger; `consumers.derive.reward_audit` recomputes rewards.
 """
@@ -48,8 +48,8 @@ _TEXTS = ("input_blob", "answer_blob")
 """What a test names that lies in the blob store, where it is known."""
 
 
-def rests_on(ledger: Ledger, questions: Questions, found: Trace) -> RewardDependencies:
-    """All that a traced reward rests on."""
+def dependencies_of(ledger: Ledger, questions: Questions, found: Trace) -> RewardDependencies:
+    """All that a traced reward depends on."""
     reward = found.reward
     then = Questions(ledger, Cut.parse(reward["cut"]))
     try:

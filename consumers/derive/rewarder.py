@@ -45,14 +45,14 @@ def assign(
     campaign: str | None = None,
     source: str | None = None,
     partitions: Collection[int] | None = None,
-    told: Collection[str] = (),
+    already_appended: Collection[str] = (),
 ) -> Assigned:
     """Rewards of every closed problem of a campaign, each appended at most once; the criterion is declared first.
 
     Everything is read at one cut, the calibration that the criterion asks for too; `source` names the campaign that it
     comes from (UserError when there is none, or more than one and no source). Deriving twice is harmless: an id that
-    the ledger holds is left out, and a second telling of one changes nothing. `partitions` keeps it to the problems
-    whose facts lie there; ids in `told` count as held.
+    the ledger holds is excluded, and a second event of one changes nothing. `partitions` keeps it to the problems
+    whose facts lie there; ids in `already_appended` count as held.
     """
     questions = Questions(ledger)
     try:
@@ -62,7 +62,7 @@ def assign(
         closed = replace(mine, problems=tuple(filter(is_closed, mine.problems)))
         derived, undecided = rewards(judge_snapshot(closed, criterion, calibration, name=name))
         warnings = _warnings(snapshot, name, criterion, calibration)
-        held = {row["reward_id"] for row in questions.rows("SELECT reward_id FROM reward")} | set(told)
+        held = {row["reward_id"] for row in questions.rows("SELECT reward_id FROM reward")} | set(already_appended)
         declared = {row["criterion_hash"] for row in questions.rows("SELECT criterion_hash FROM criterion")}
     finally:
         questions.close()

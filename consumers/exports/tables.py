@@ -12,7 +12,7 @@ import pyarrow as pa
 from lapledger.consumers.exports.judged_export import STATUS_WORDS, JudgedExport, source_of
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.judging.gates import Status, Verdicts
-from lapledger.replay.loading import borrowed
+from lapledger.replay.loading import shared_executions
 
 GATES = {1: True, 0: False, -1: None}
 
@@ -46,7 +46,7 @@ def tables(export: JudgedExport, questions: Questions) -> dict[str, pa.Table]:
     problems = list(campaign["problems"])
     members = {"programs": list(campaign["programs"]), "references": list(campaign["references"])}
     programs = questions.query(_PROGRAMS, **members)
-    executed = borrowed(questions, export.judged.campaign)
+    executed = shared_executions(questions, export.judged.campaign)
     whose = [executed.get(program, program) for program in programs["program_id"].to_pylist()]
     programs = programs.append_column("executed_program_id", pa.array(whose, pa.string()))
     sources = [source_of(questions, blob) for blob in programs["source_blob"].to_pylist()]

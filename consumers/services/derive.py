@@ -78,7 +78,7 @@ class RewardFollower:
                 campaign=order.campaign,
                 source=order.source,
                 partitions=mine,
-                told=self._told,
+                already_appended=self._told,
             )
         except ReplayError:  # the criterion is refused, whatever comes
             raise
@@ -142,7 +142,7 @@ class CalibrationFollower:
 
     def _fit(self) -> None:
         try:
-            fitted = calibrate(self._ledger, self._producer, self._order, told=self._told).kept
+            fitted = calibrate(self._ledger, self._producer, self._order, already_appended=self._told).kept
         except ReplayError:
             raise
         except UserError as error:  # a campaign is not there yet, or not complete

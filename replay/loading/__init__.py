@@ -15,7 +15,7 @@ from lapledger.replay.loading.judged_campaign import (
     prepare,
     prepare_problem,
 )
-from lapledger.replay.loading.sharing import borrowed, executed_by, false_shares
+from lapledger.replay.loading.sharing import executed_by, false_shares, shared_executions
 from lapledger.replay.loading.snapshots import KERNEL, MAIN, Snapshot, find_campaign, load, load_problems
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "JudgedCampaign",
     "MeasuredCampaign",
     "Snapshot",
-    "borrowed",
     "evidence",
     "executed_by",
     "false_shares",
@@ -42,5 +41,6 @@ __all__ = [
     "references_digest",
     "reward_id",
     "rewards",
+    "shared_executions",
     "stored_calibration",
 ]

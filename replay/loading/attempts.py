@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lapledger.ledger.store.columns import Wanted
-from lapledger.replay.loading.column_batches import Pieces
-from lapledger.replay.loading.members import Own
+from lapledger.replay.loading.column_batches import ColumnBatches
+from lapledger.replay.loading.members import StoredProblem
 from lapledger.replay.measurements import Bools, Ints, Outcome
 
 WORK = ("campaign_id", "program_id", "test_id", "block")
-WORDS = ("campaign_id", "program_id", "test_id")
-FINISHED = Wanted("execution.finished", (*WORK, "outcome", "timings"), dictionary_columns=(*WORDS, "outcome"))
+ID_COLUMNS = ("campaign_id", "program_id", "test_id")
+FINISHED = Wanted("execution.finished", (*WORK, "outcome", "timings"), dictionary_columns=(*ID_COLUMNS, "outcome"))
 OUTCOMES: Mapping[str, int] = {
     "accepted": Outcome.OK,
     "wrong_answer": Outcome.WRONG_ANSWER,
@@ -45,25 +45,25 @@ class Finished:
     kept: Bools | None  # which stored rows these are; None for all
 
 
-def finished_of(own: Own, campaign: str) -> Finished:
+def finished_of(stored: StoredProblem, campaign: str) -> Finished:
     """The finished attempts among the stored ones of a problem."""
-    rows = own.finished
+    rows = stored.finished
     kept = of_campaign(rows, campaign)
-    columns = [_cells(own, rows), rows.ints("block"), rows.codes("outcome", OUTCOMES, _FAULT), rows.ints("timings")]
+    columns = [_cells(stored, rows), rows.ints("block"), rows.codes("outcome", OUTCOMES, _FAULT), rows.ints("timings")]
     cell, block, outcome, timings = columns if kept is None else [column[kept] for column in columns]
     return Finished(cell, block, outcome, timings, _first_good(cell, outcome, block), kept)
 
 
-def _cells(own: Own, rows: Pieces) -> Ints:
+def _cells(stored: StoredProblem, rows: ColumnBatches) -> Ints:
     """The program and test of each row [n], as program * tests + test; -1 where one of them is not the campaign's."""
-    p = rows.places("program_id", pa.array(own.programs.ids, pa.string()))
-    t = rows.places("test_id", pa.array(own.tests.ids, pa.string()))
+    p = rows.positions("program_id", pa.array(stored.programs.ids, pa.string()))
+    t = rows.positions("test_id", pa.array(stored.tests.ids, pa.string()))
     if p.min(initial=0) >= 0 and t.min(initial=0) >= 0:
-        return p * len(own.tests.ids) + t
-    return np.where((p >= 0) & (t >= 0), p * len(own.tests.ids) + t, -1)
+        return p * len(stored.tests.ids) + t
+    return np.where((p >= 0) & (t >= 0), p * len(stored.tests.ids) + t, -1)
 
 
-def of_campaign(rows: Pieces, campaign: str) -> Bools | None:
+def of_campaign(rows: ColumnBatches, campaign: str) -> Bools | None:
     """Which rows are the campaign's [n]; None where all are."""
     mine: Bools = rows.codes("campaign_id", {campaign: 1}, 0).astype(np.bool_)
     return None if mine.all() else mine
@@ -72,12 +72,12 @@ def of_campaign(rows: Pieces, campaign: str) -> Bools | None:
 def _first_good(cell: Ints, outcome: Ints, block: Ints) -> Bools:
     """Which attempts count [n]: of each cell the first one that is no fault, of several blocks the first."""
     good: Bools = (cell >= 0) & (outcome != _FAULT)
-    places = np.flatnonzero(good)
-    if places.size and np.bincount(cell[places]).max() > 1:
-        places = places[np.argsort(block[places], kind="stable")]
-        _, first = np.unique(cell[places], return_index=True)
+    positions = np.flatnonzero(good)
+    if positions.size and np.bincount(cell[positions]).max() > 1:
+        positions = positions[np.argsort(block[positions], kind="stable")]
+        _, first = np.unique(cell[positions], return_index=True)
         good = np.zeros(len(cell), dtype=np.bool_)
-        good[places[first]] = True
+        good[positions[first]] = True
     return good
 
 
@@ -89,13 +89,13 @@ class Timings:
     block: Ints
 
     @classmethod
-    def of(cls, own: Own, kept: Ints | None) -> "Timings":
-        cell, block = _cells(own, own.timed), own.timed.ints("block")
+    def of(cls, stored: StoredProblem, kept: Ints | None) -> "Timings":
+        cell, block = _cells(stored, stored.timed), stored.timed.ints("block")
         return cls(cell, block) if kept is None else cls(cell[kept], block[kept])
 
 
 def owners(finished: Finished, timed: Timings) -> Ints | None:
-    """The finished attempt that each timing [n] belongs to, -1 for none; None where their works do not tell.
+    """The finished attempt that each timing [n] belongs to, -1 for none; None where executions do not settle it.
 
     An attempt is admitted with all its timings. So where one attempt of a work finished and the work has as many
     timings as that attempt counts, they are its own, and nobody needs to read ids, which are most of the bytes.
@@ -109,10 +109,10 @@ def owners(finished: Finished, timed: Timings) -> Ints | None:
         return None
     if len(owner) == len(mine) and (known >= 0).all() and np.array_equal(mine, known[owner]):
         return owner
-    places = np.full(max(known.max(initial=-1), mine.max(initial=-1)) + 2, -1)
-    places[known] = np.arange(len(known))
-    places[-1] = -1
-    owner = places[np.where(timed.cell >= 0, mine, -1)]
+    positions = np.full(max(known.max(initial=-1), mine.max(initial=-1)) + 2, -1)
+    positions[known] = np.arange(len(known))
+    positions[-1] = -1
+    owner = positions[np.where(timed.cell >= 0, mine, -1)]
     have = np.bincount(owner + 1, minlength=len(known) + 1)[1:]
     return owner if (have == np.where(known >= 0, finished.timings, 0)).all() else None
 
@@ -122,8 +122,8 @@ def owners_by_id(finished: Finished, attempts: tuple[pa.Array, pa.Array], kept: 
     ended, timed = attempts
     ended = ended if finished.kept is None else ended.filter(pa.array(finished.kept))
     timed = timed if kept is None else timed.take(pa.array(kept))
-    places = np.flatnonzero(finished.accepted)
-    known = ended.take(pa.array(places))
-    found = pc.fill_null(pc.index_in(timed, value_set=known), -1).to_numpy().astype(np.int64)
-    owners: Ints = np.append(places, -1)[found]
+    positions = np.flatnonzero(finished.accepted)
+    known = ended.take(pa.array(positions))
+    indices = pc.fill_null(pc.index_in(timed, value_set=known), -1).to_numpy().astype(np.int64)
+    owners: Ints = np.append(positions, -1)[indices]
     return owners

@@ -42,10 +42,10 @@ def find_calibration(
         estimator=criterion.estimator,
         startup=criterion.startup,
     )
-    asked = [row for row in rows if source in (None, row["source_campaign"])]
-    usable = {row["source_campaign"]: row["calibration_id"] for row in asked if not row["refused"]}
+    fits = [row for row in rows if source in (None, row["source_campaign"])]
+    usable = {row["source_campaign"]: row["calibration_id"] for row in fits if not row["refused"]}
     if not usable:
-        reason = f"; the stored fit was refused: {asked[-1]['refused']}" if asked else ""
+        reason = f"; the stored fit was refused: {fits[-1]['refused']}" if fits else ""
         raise UserError(
             f"no usable calibration into campaign {target!r}{reason}; "
             f"fit one with `lap calibrate --from ID --to {target} --kind {criterion.calibration}`"

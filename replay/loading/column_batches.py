@@ -1,4 +1,4 @@
-"""The stored rows of one problem, in pieces as they lie in segments and tail, as numpy arrays in order of admission.
+"""The stored rows of one problem, in batches as in segments and tail, as numpy arrays in order of admission.
 
 Arrow stays in here and in `ledger`; what leaves is arrays, or Arrow strings that nobody needs as Python's.
 """
@@ -17,7 +17,7 @@ from lapledger.replay.measurements import ABSENT, Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class ColumnBatches:
     """Rows of one type and problem [n], whatever their number of batches."""
 
     batches: Sequence[pa.RecordBatch]
@@ -40,20 +40,20 @@ class Pieces:
         return self._array(parts, np.bool_)
 
     def codes(self, name: str, numbers: Mapping[str, int], unknown: int = -1) -> Ints:
-        """The number of each word of a column [n], `unknown` for a word without one."""
+        """The number of each value of a column [n], `unknown` for a value without one."""
         parts = []
         for batch in self.batches:
             column = batch[name]
-            known = np.array([numbers.get(word, unknown) for word in column.dictionary.to_pylist()], dtype=np.int64)
+            known = np.array([numbers.get(value, unknown) for value in column.dictionary.to_pylist()], dtype=np.int64)
             parts.append(known.take(column.indices.to_numpy()))
         return self._array(parts, np.int64)
 
-    def places(self, name: str, words: pa.Array) -> Ints:
-        """The place of each word of a column [n] among many distinct words, -1 for one that is none of them."""
+    def positions(self, name: str, values: pa.Array) -> Ints:
+        """The position of each value of a column [n] among many distinct ones, -1 for one that is none of them."""
         parts = []
         for batch in self.batches:
             column = batch[name]
-            known = pc.fill_null(pc.index_in(column.dictionary, value_set=words), -1).to_numpy()
+            known = pc.fill_null(pc.index_in(column.dictionary, value_set=values), -1).to_numpy()
             parts.append(known.astype(np.int64).take(column.indices.to_numpy()))
         return self._array(parts, np.int64)
 
@@ -63,12 +63,12 @@ class Pieces:
         parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
         if not parts:
             return pa.array([], pa.string())
-        whole = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        return whole if self.order is None else whole.take(pa.array(self.order))
+        joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+        return joined if self.order is None else joined.take(pa.array(self.order))
 
     def _array(self, parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
-        whole = self._joined(parts, kind)
-        return whole if self.order is None else whole[self.order]
+        joined = self._joined(parts, kind)
+        return joined if self.order is None else joined[self.order]
 
     def _joined(self, parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
         if len(parts) == 1:

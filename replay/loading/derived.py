@@ -21,7 +21,7 @@ def is_closed(m: ProblemMeasurements) -> bool:
 
 
 def evidence(snapshot: Snapshot, m: ProblemMeasurements, program: str, calibration: Calibration | None = None) -> str:
-    """Digest of all that a verdict on `program` rests on: the tests, the frozen pool's rows and its own row."""
+    """Digest of all that a verdict on `program` depends on: the tests, the frozen pool's rows and its own row."""
     pool = sorted(p for p, member in zip(m.programs, m.reference, strict=True) if member)
     stored = calibration.stored.rows if calibration else {}
     rows = [snapshot.rows.get(p) or stored[p] for p in pool]
@@ -30,11 +30,11 @@ def evidence(snapshot: Snapshot, m: ProblemMeasurements, program: str, calibrati
 
 def references_digest(snapshot: Snapshot) -> str:
     """Digest of what a calibration reads of one campaign: every problem's tests and every reference's row."""
-    words: list[str | int] = ["references"]
+    fields: list[str | int] = ["references"]
     for m in snapshot.problems:
         pool = sorted(p for p, member in zip(m.programs, m.reference, strict=True) if member)
-        words += [m.problem, _tests_digest(m.tests), len(pool), *(snapshot.rows[p] for p in pool)]
-    return sha256_fields(*words)
+        fields += [m.problem, _tests_digest(m.tests), len(pool), *(snapshot.rows[p] for p in pool)]
+    return sha256_fields(*fields)
 
 
 def _tests_digest(tests: Tests) -> str:
@@ -92,5 +92,5 @@ def _known(gate: int) -> bool | None:
 
 
 def reward_id(campaign: str, program: str, criterion: str, calibration: str | None, proof: str) -> str:
-    """The id of a reward: what it is about and what it rests on, never a cut, a clock or a release."""
+    """The id of a reward: what it is about and what it depends on, never a cut, a clock or a release."""
     return sha256_fields("reward", campaign, program, criterion, calibration or "", proof, KERNEL)

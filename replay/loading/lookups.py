@@ -1,4 +1,4 @@
-"""What few criteria ask of a campaign's programs: their sources, for interfaces, and their groups of rollouts.
+"""What few criteria need of a campaign's programs: their sources, for interfaces, and their groups of rollouts.
 
 Nothing is read before a criterion asks for it. No verdict is made here.
 """
@@ -33,7 +33,7 @@ class Lookups:
     def _groups(self) -> Mapping[str, int]:
         """Program id -> number of its group of rollouts; programs of no group are absent."""
         rows = self._questions.rows(_GROUPS)
-        return {row["program_id"]: row["place"] + _turn(row["problem_id"]) for row in rows}
+        return {row["program_id"]: row["ordinal"] + _turn(row["problem_id"]) for row in rows}
 
     def groups(self, programs: Iterable[str]) -> Ints:
         """The number of each program's group of rollouts [P]; -1 for a program of no group.
@@ -50,10 +50,10 @@ class Lookups:
         problem whose references share nothing asks for nothing. Fault when a blob is missing.
         """
         sources = [self._source(program) for program in m.programs]
-        asked = shared(source for source, member in zip(sources, m.reference, strict=True) if member and source)
-        if asked is None:
+        interface = shared(source for source, member in zip(sources, m.reference, strict=True) if member and source)
+        if interface is None:
             return np.full(len(sources), NOT_LOOKED_AT, dtype=np.int8)
-        return np.array([kept_of(source, asked) if source else NOT_LOOKED_AT for source in sources], dtype=np.int8)
+        return np.array([kept_of(source, interface) if source else NOT_LOOKED_AT for source in sources], dtype=np.int8)
 
     def _source(self, program: str) -> str | None:
         blob = self._blobs.get(program)
@@ -72,9 +72,9 @@ WITH opened AS (
 sampled AS (
   SELECT rollout_id, group_id FROM rollout_sampled
   QUALIFY row_number() OVER (PARTITION BY rollout_id ORDER BY _stream, _partition, _admission, _row) = 1)
-SELECT p.program_id, o.problem_id, o.place
+SELECT p.program_id, o.problem_id, o.ordinal
 FROM program p JOIN sampled s ON s.rollout_id = p.rollout_id JOIN (
-  SELECT *, row_number() OVER (PARTITION BY training_id, problem_id ORDER BY _admission, _row) - 1 AS place
+  SELECT *, row_number() OVER (PARTITION BY training_id, problem_id ORDER BY _admission, _row) - 1 AS ordinal
   FROM opened) o USING (group_id)
 """
 """All groups of one problem lie in one partition, so that their order of admission is one for every cut."""

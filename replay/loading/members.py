@@ -1,6 +1,7 @@
 """The programs and tests of one problem that a campaign names, in the one order that every reader of it shares.
 
-Programs go by their ids, tests by their place and id; the first telling of an id counts. No execution is read here.
+Programs are ordered by id, tests by ordinal and id; of several events of an id the first counts. No
+execution is read here.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.store.columns import Wanted
-from lapledger.replay.loading.column_batches import Pieces
+from lapledger.replay.loading.column_batches import ColumnBatches
 from lapledger.replay.measurements import Bools, Ints, Tests
 
 PROGRAMS = Wanted(
@@ -58,11 +59,11 @@ class Programs:
         """Numbers that are equal where the sources are [P]; an unknown source is nobody's duplicate."""
         if not self.sources.null_count and len(self.ids):
             return _numbers(self.sources)
-        words = (
+        digests = (
             sha256_fields("unknown source", name) if blob is None else blob
             for name, blob in zip(self.ids, self.sources.to_pylist(), strict=True)
         )
-        return np.array([int(word[:_DIGITS], 16) for word in words], dtype=np.int64)
+        return np.array([int(digest[:_DIGITS], 16) for digest in digests], dtype=np.int64)
 
     def among(self, members: frozenset[str]) -> Bools:
         """Whether each is one of some members [P]."""
@@ -70,30 +71,30 @@ class Programs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Own:
+class StoredProblem:
     """What is stored of one problem."""
 
     problem: str
     programs: Programs
     tests: Tests
-    lent: Ints | None
+    shared: Ints | None
     """Whose executions may count for each program [P]; None where no program shares another's."""
-    finished: Pieces
-    timed: Pieces
+    finished: ColumnBatches
+    timed: ColumnBatches
 
 
-def programs_of(rows: Pieces, campaign: Campaign) -> Programs:
+def programs_of(rows: ColumnBatches, campaign: Campaign) -> Programs:
     """The campaign's programs among the stored ones of a problem."""
-    told = rows.strings("program_id").to_pylist()
-    if campaign.programs.issuperset(told):
-        first = _first(told)
+    names = rows.strings("program_id").to_pylist()
+    if campaign.programs.issuperset(names):
+        first = _first(names)
     else:
-        first = _first([name if name in campaign.programs else None for name in told])
+        first = _first([name if name in campaign.programs else None for name in names])
     ids = tuple(sorted(first))
-    places = [first[name] for name in ids]
+    positions = [first[name] for name in ids]
     models, labels = (rows.strings(name).to_pylist() for name in ("model", "label"))
-    sources = rows.strings("source_blob").take(pa.array(np.array(places, dtype=np.int64)))
-    return Programs(ids, tuple(map(models.__getitem__, places)), tuple(map(labels.__getitem__, places)), sources)
+    sources = rows.strings("source_blob").take(pa.array(np.array(positions, dtype=np.int64)))
+    return Programs(ids, tuple(map(models.__getitem__, positions)), tuple(map(labels.__getitem__, positions)), sources)
 
 
 def _numbers(digests: pa.Array) -> Ints:
@@ -105,18 +106,18 @@ def _numbers(digests: pa.Array) -> Ints:
     return numbers
 
 
-def tests_of(rows: Pieces) -> Tests:
+def tests_of(rows: ColumnBatches) -> Tests:
     """All tests of a problem."""
     ids, ordinals = rows.strings("test_id").to_pylist(), rows.ints("ordinal").tolist()
     first = _first(ids)
     ordered = sorted(first, key=lambda name: (ordinals[first[name]], name))
-    places = np.array([first[name] for name in ordered], dtype=np.int64)
-    columns: dict[str, Any] = {name: rows.flags(name)[places] for name in _KINDS}
-    columns |= {name: rows.ints(name)[places] for name in _SIZES}
+    positions = np.array([first[name] for name in ordered], dtype=np.int64)
+    columns: dict[str, Any] = {name: rows.flags(name)[positions] for name in _KINDS}
+    columns |= {name: rows.ints(name)[positions] for name in _SIZES}
     return Tests(ids=tuple(ordered), **columns)
 
 
 def _first(names: list[str | None]) -> dict[str, int]:
-    """Where each name is told first."""
-    told = zip(reversed(names), range(len(names) - 1, -1, -1), strict=True)
-    return {name: place for name, place in told if name is not None}
+    """Where each name comes first."""
+    backwards = zip(reversed(names), range(len(names) - 1, -1, -1), strict=True)
+    return {name: position for name, position in backwards if name is not None}

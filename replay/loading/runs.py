@@ -10,7 +10,7 @@ import numpy as np
 
 from lapledger.ledger.store.columns import Wanted
 from lapledger.replay.loading.attempts import (
-    WORDS,
+    ID_COLUMNS,
     WORK,
     Attempts,
     Finished,
@@ -20,9 +20,9 @@ from lapledger.replay.loading.attempts import (
     owners,
     owners_by_id,
 )
-from lapledger.replay.loading.column_batches import Pieces
-from lapledger.replay.loading.members import Campaign, Own
-from lapledger.replay.loading.sharing import executed_rows, lend
+from lapledger.replay.loading.column_batches import ColumnBatches
+from lapledger.replay.loading.members import Campaign, StoredProblem
+from lapledger.replay.loading.sharing import executed_rows, reuse_executions
 from lapledger.replay.measurements import ABSENT, CLOCKS, Ints, Outcome, ProblemMeasurements
 
 _CLOCKS = {"wall": ("wall_ns",), "cpu": ("user_ns", "system_ns"), "memory": ("peak_memory_bytes",)}
@@ -35,7 +35,7 @@ def timed(clocks: Iterable[str]) -> Wanted:
     return Wanted(
         "timing.measured",
         (*WORK, "repetition", "warmup", *columns, "startup_ns", "hard_limit_ns"),
-        dictionary_columns=WORDS,
+        dictionary_columns=ID_COLUMNS,
     )
 
 
@@ -45,17 +45,17 @@ class _Repetitions:
 
     row: Ints | None  # the timing's row; None for all of them in order
     cell: Ints
-    place: Ints  # of the repetition, from 0
+    position: Ints  # of the repetition, from 0
 
 
-def _repetitions(own: Own, finished: Finished, campaign: str, attempts: Attempts) -> _Repetitions:
+def _repetitions(stored: StoredProblem, finished: Finished, campaign: str, attempts: Attempts) -> _Repetitions:
     """The repetitions of accepted attempts that are no warm-ups, numbered in their order."""
-    rows = own.timed
+    rows = stored.timed
     mine = of_campaign(rows, campaign)
     kept: Ints | None = None if mine is None else np.flatnonzero(mine)
-    owner = owners(finished, Timings.of(own, kept))
+    owner = owners(finished, Timings.of(stored, kept))
     if owner is None:
-        owner = owners_by_id(finished, attempts(own.problem), kept)
+        owner = owners_by_id(finished, attempts(stored.problem), kept)
     repetition, warmup = rows.ints("repetition"), rows.flags("warmup")
     counted = np.append(finished.accepted, False)[owner]
     counted &= ~(warmup if kept is None else warmup[kept])
@@ -68,8 +68,8 @@ def _repetitions(own: Own, finished: Finished, campaign: str, attempts: Attempts
         kept, owner = order if kept is None else kept[order], owner[order]
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     runs = np.diff(first, append=len(owner))
-    place = np.arange(len(owner)) - np.repeat(first, runs)
-    return _Repetitions(kept, finished.cell[owner], place)
+    position = np.arange(len(owner)) - np.repeat(first, runs)
+    return _Repetitions(kept, finished.cell[owner], position)
 
 
 def _rising(owner: Ints, repetition: Ints) -> bool:
@@ -78,14 +78,14 @@ def _rising(owner: Ints, repetition: Ints) -> bool:
 
 
 def measurements(
-    own: Own, campaign: Campaign, attempts: Attempts, *, clocks: frozenset[str] = CLOCKS
+    stored: StoredProblem, campaign: Campaign, attempts: Attempts, *, clocks: frozenset[str] = CLOCKS
 ) -> ProblemMeasurements:
     """The measurements of one problem in a campaign, on the clocks that its timings were read for."""
-    programs, tests = own.programs, own.tests
+    programs, tests = stored.programs, stored.tests
     shape = (len(programs.ids), len(tests.ids))
-    finished = finished_of(own, campaign.name)
-    repetitions = _repetitions(own, finished, campaign.name, attempts)
-    grid = _Grid(shape, repetitions, own.timed)
+    finished = finished_of(stored, campaign.name)
+    repetitions = _repetitions(stored, finished, campaign.name, attempts)
+    grid = _Grid(shape, repetitions, stored.timed)
     outcome = np.zeros(shape, dtype=np.int8)
     ended = finished.cell[finished.accepted]
     outcome.reshape(-1)[ended] = finished.outcome[finished.accepted]
@@ -94,7 +94,7 @@ def measurements(
     cpu = _sum(grid.values("user_ns"), grid.values("system_ns")) if "cpu" in clocks else None
     memory = grid.values("peak_memory_bytes") if "memory" in clocks else None
     measured = ProblemMeasurements(
-        problem=own.problem,
+        problem=stored.problem,
         campaign=campaign.name,
         tests=tests,
         programs=programs.ids,
@@ -111,7 +111,7 @@ def measurements(
         memory_bytes=None if memory is None else grid.repetitions(memory),
         clocks=clocks | {"wall"},
     )
-    return lend(measured, executed_rows(own, ended))
+    return reuse_executions(measured, executed_rows(stored, ended))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +120,7 @@ class _Grid:
 
     shape: tuple[int, int]
     at: _Repetitions
-    timed: Pieces
+    timed: ColumnBatches
 
     def values(self, name: str, absent: int = ABSENT) -> Ints:
         """A column of the counted timings [n]."""
@@ -129,17 +129,17 @@ class _Grid:
 
     def repetitions(self, values: Ints | None) -> Ints:
         """Values of timings [n] by program, test and repetition, -1 where there is none, and where None is read."""
-        depth = int(self.at.place.max(initial=-1)) + 1
+        depth = int(self.at.position.max(initial=-1)) + 1
         if values is None:
             return np.broadcast_to(np.int64(ABSENT), (*self.shape, depth))
         filled = np.full((*self.shape, depth), ABSENT, dtype=np.int64)
-        filled.reshape(-1)[self.at.cell * depth + self.at.place] = values
+        filled.reshape(-1)[self.at.cell * depth + self.at.position] = values
         return filled
 
     def runs(self, name: str, filled: Ints, *, absent: int) -> Ints:
         """A column by program and test, of the last repetition; as it was where there is none."""
         values = self.values(name, absent)
-        if np.count_nonzero(self.at.place == 0) == filled.size and (values == values[:1]).all():
+        if np.count_nonzero(self.at.position == 0) == filled.size and (values == values[:1]).all():
             return np.broadcast_to(values[:1].copy(), self.shape) if filled.size else filled  # one number for all
         filled.reshape(-1)[self.at.cell] = values
         return filled

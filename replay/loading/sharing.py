@@ -1,4 +1,4 @@
-"""Programs that are not run because another one of the same source is: whose executions count for each.
+"""Programs that share the executions of another one with the same source: whose executions count for each.
 
 A stated fact decides, never a likeness: `execution.shared` names both programs and their source. It counts where both
 are members, both have that source, and the first has no outcome of its own. No execution is read here.
@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.columns import Wanted
-from lapledger.replay.loading.column_batches import Pieces
-from lapledger.replay.loading.members import Campaign, Own, Programs
+from lapledger.replay.loading.column_batches import ColumnBatches
+from lapledger.replay.loading.members import Campaign, Programs, StoredProblem
 from lapledger.replay.measurements import Ints, ProblemMeasurements
 
 SHARED = Wanted(
@@ -39,61 +39,61 @@ WHERE p.source_blob IS DISTINCT FROM s.source_blob OR e.source_blob IS DISTINCT 
 
 
 def executed_by(questions: Questions, campaign: str, program: str) -> str:
-    """The id of the program whose executions count for `program` in a campaign: its own, or the one it shares with."""
+    """The id of the program whose executions count for `program` in a campaign: itself, or the one that it shares."""
     rows = questions.rows(_EXECUTED, campaign=campaign, program=program)
     return str(rows[0]["executed"]) if rows else program
 
 
-def borrowed(questions: Questions, campaign: str) -> dict[str, str]:
+def shared_executions(questions: Questions, campaign: str) -> dict[str, str]:
     """Program -> the one whose executions count for it in a campaign, of all that were not run themselves."""
     return {row["program"]: row["executed"] for row in questions.rows(_EXECUTED, campaign=campaign, program=None)}
 
 
 def false_shares(questions: Questions) -> list[str]:
-    """One line for each program that is told to share executions with one of another source: they count for nobody."""
+    """One line for each stated share between programs of different sources: it counts for nobody."""
     return [
-        f"{row['program']} in campaign {row['campaign']}: told to share the executions of {row['executed']},"
+        f"{row['program']} in campaign {row['campaign']}: stated to share the executions of {row['executed']},"
         " which has another source"
         for row in questions.rows(_FALSE)
     ]
 
 
-def lent_rows(rows: Pieces, campaign: Campaign, programs: Programs) -> Ints | None:
-    """Whose executions may count for each program [P], as its place: its own, or that of a stated fact.
+def shared_rows(rows: ColumnBatches, campaign: Campaign, programs: Programs) -> Ints | None:
+    """Whose executions may count for each program [P], as its position: itself, or that of a stated fact.
 
-    The first telling of a program counts. None where no fact is told of these programs.
+    Of several facts on one program the first counts. None where there is no fact on these programs.
     """
     if not rows.batches:
         return None
     names = pa.array(programs.ids, pa.string())
-    own, executed = rows.places("program_id", names), rows.places("executed_program_id", names)
-    told = (rows.codes("campaign_id", {campaign.name: 1}, 0) == 1) & (own >= 0)
-    places, first = np.unique(own[told], return_index=True)
-    if not places.size:
+    program, executed = rows.positions("program_id", names), rows.positions("executed_program_id", names)
+    stated = (rows.codes("campaign_id", {campaign.name: 1}, 0) == 1) & (program >= 0)
+    positions, first = np.unique(program[stated], return_index=True)
+    if not positions.size:
         return None
-    lender, stated = executed[told][first], rows.strings("source_blob").filter(pa.array(told)).take(pa.array(first))
-    same = lender >= 0
-    for row in (places, np.maximum(lender, 0)):
-        same &= pc.fill_null(pc.equal(programs.sources.take(pa.array(row)), stated), False).to_numpy(False)
-    found = np.arange(len(programs.ids))
-    found[places[same]] = lender[same]
-    return found
+    source, shared = executed[stated][first], rows.strings("source_blob").filter(pa.array(stated)).take(pa.array(first))
+    same = source >= 0
+    for row in (positions, np.maximum(source, 0)):
+        same &= pc.fill_null(pc.equal(programs.sources.take(pa.array(row)), shared), False).to_numpy(False)
+    row_of = np.arange(len(programs.ids))
+    row_of[positions[same]] = source[same]
+    return row_of
 
 
-def executed_rows(own: Own, cells: Ints) -> Ints | None:
+def executed_rows(stored: StoredProblem, cells: Ints) -> Ints | None:
     """Whose executions count for each program [P], from the cells (program * tests + test) with an outcome [n].
 
     None where each has its own.
     """
-    if own.lent is None or not len(own.tests.ids):
+    if stored.shared is None or not len(stored.tests.ids):
         return None
-    ran = np.zeros(len(own.lent), dtype=np.bool_)
-    ran[cells // len(own.tests.ids)] = True
-    return np.where(ran, np.arange(len(ran)), own.lent)
+    ran = np.zeros(len(stored.shared), dtype=np.bool_)
+    ran[cells // len(stored.tests.ids)] = True
+    return np.where(ran, np.arange(len(ran)), stored.shared)
 
 
-def lend(m: ProblemMeasurements, rows: Ints | None) -> ProblemMeasurements:
-    """The measurements with the runs of the program in place `rows` [P] for each program; as they are for None."""
+def reuse_executions(m: ProblemMeasurements, rows: Ints | None) -> ProblemMeasurements:
+    """The measurements with the runs of row `rows` [P] for each program; as they are for None."""
     if rows is None:
         return m
     return replace(

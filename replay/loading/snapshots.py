@@ -29,7 +29,7 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """One campaign at one cut: its problems' measurements and the digest of what each program's row stands on."""
+    """One campaign at one cut: its problems' measurements and the digest of what each program's row consists of."""
 
     campaign: Mapping[str, Any]
     cut: str
@@ -47,20 +47,20 @@ class Snapshot:
 
 def find_campaign(questions: Questions, name: str | None) -> Mapping[str, Any]:
     """The campaign of that id; without a name the only one, or the one called `main`. UserError otherwise."""
-    opened = latest("campaign.opened")
+    event_type = latest("campaign.opened")
     ledger, cut = questions.ledger, questions.cut
-    told = events(ledger, opened.name, opened.version, cut, columns=["campaign_id"])["campaign_id"]
-    known = sorted(set(told.to_pylist()))
+    ids = events(ledger, event_type.name, event_type.version, cut, columns=["campaign_id"])["campaign_id"]
+    known = sorted(set(ids.to_pylist()))
     chosen = known[0] if name is None and len(known) == 1 else name or MAIN
     if chosen in known:
         where = {"campaign_id": [chosen]}  # the members of others may be many
-        first = events(ledger, opened.name, opened.version, cut, where=where).slice(0, 1)
+        first = events(ledger, event_type.name, event_type.version, cut, where=where).slice(0, 1)
         row: Mapping[str, Any] = first.drop_columns(list(ORIGIN_COLUMNS)).to_pylist()[0]
         return row
     if not known:
         raise UserError("the ledger holds no campaign at this cut; run the programs with `lap run`")
-    asked = "several campaigns are stored" if name is None else f"no campaign {name!r} at this cut"
-    raise UserError(f"{asked}; choose one with --campaign: {', '.join(known)}")
+    reason = "several campaigns are stored" if name is None else f"no campaign {name!r} at this cut"
+    raise UserError(f"{reason}; choose one with --campaign: {', '.join(known)}")
 
 
 def load(questions: Questions, campaign: str | None = None, *, clocks: frozenset[str] = CLOCKS) -> Snapshot:
@@ -83,5 +83,5 @@ def load_problems(
 
 def _measured(source: Source, clocks: frozenset[str]) -> Iterator[ProblemMeasurements]:
     with Attempts(source) as attempts:
-        for own in source.problems(source.campaign.row["problems"], FINISHED, timed(clocks)):
-            yield measurements(own, source.campaign, attempts, clocks=clocks)
+        for stored in source.problems(source.campaign.row["problems"], FINISHED, timed(clocks)):
+            yield measurements(stored, source.campaign, attempts, clocks=clocks)

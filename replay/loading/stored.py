@@ -14,9 +14,9 @@ import pyarrow as pa
 from lapledger.ledger.prefetch import prefetch
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.columns import Columns, Slices, Wanted
-from lapledger.replay.loading.column_batches import Pieces
-from lapledger.replay.loading.members import PROGRAMS, TESTS, Campaign, Own, programs_of, tests_of
-from lapledger.replay.loading.sharing import SHARED, lent_rows
+from lapledger.replay.loading.column_batches import ColumnBatches
+from lapledger.replay.loading.members import PROGRAMS, TESTS, Campaign, StoredProblem, programs_of, tests_of
+from lapledger.replay.loading.sharing import SHARED, shared_rows
 
 _ENDED, _MEASURED = (Wanted(name, ("attempt_id",)) for name in ("execution.finished", "timing.measured"))
 CHUNK = 16
@@ -30,39 +30,39 @@ class Source:
     questions: Questions
     campaign: Campaign
 
-    def problems(self, names: Sequence[str], finished: Wanted, timed: Wanted | None) -> Iterator[Own]:
+    def problems(self, names: Sequence[str], finished: Wanted, timed: Wanted | None) -> Iterator[StoredProblem]:
         """What is stored of some problems, in their order; without timings where none are wanted.
 
         Fault when a segment is missing or broken.
         """
         wanted = [PROGRAMS, TESTS, SHARED, finished, *([timed] if timed else [])]
         chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             ledger, cut = self.questions.ledger, self.questions.cut
-            columns = [opened.enter_context(closing(Columns(ledger, one, cut))) for one in wanted]
-            reads = opened.enter_context(closing(prefetch([one.of(chunk) for one in columns] for chunk in chunks)))
+            columns = [stack.enter_context(closing(Columns(ledger, columns, cut))) for columns in wanted]
+            reads = stack.enter_context(closing(prefetch([part.of(chunk) for part in columns] for chunk in chunks)))
             for chunk, done in zip(chunks, reads, strict=True):
-                yield from (self._own(problem, done) for problem in chunk)
+                yield from (self._stored_problem(problem, done) for problem in chunk)
 
-    def _own(self, problem: str, read: Sequence[Slices]) -> Own:
-        told, tests, shared, finished, *timed = (Pieces(slices[problem]) for slices in read)
-        programs = programs_of(told, self.campaign)
-        return Own(
+    def _stored_problem(self, problem: str, read: Sequence[Slices]) -> StoredProblem:
+        members, tests, shared, finished, *timed = (ColumnBatches(slices[problem]) for slices in read)
+        programs = programs_of(members, self.campaign)
+        return StoredProblem(
             problem,
             programs,
             tests_of(tests),
-            lent_rows(shared, self.campaign, programs),
+            shared_rows(shared, self.campaign, programs),
             finished,
-            timed[0] if timed else Pieces(()),
+            timed[0] if timed else ColumnBatches(()),
         )
 
 
 class Attempts:
-    """The ids of a problem's attempts, for the few problems where works do not tell whose timings are whose."""
+    """The ids of a problem's attempts, for the few problems where executions do not settle whose timings are whose."""
 
     def __init__(self, source: Source) -> None:
         """Nothing is read, and no segment opened, before a problem asks."""
-        self._questions, self._opened = source.questions, ExitStack()
+        self._questions, self._stack = source.questions, ExitStack()
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -70,15 +70,17 @@ class Attempts:
 
     def __exit__(self, *_: object) -> None:
         """Closes the segments."""
-        self._opened.close()
+        self._stack.close()
 
     @cached_property
     def _columns(self) -> tuple[Columns, Columns]:
         ledger, cut = self._questions.ledger, self._questions.cut
-        ended, timed = (self._opened.enter_context(closing(Columns(ledger, w, cut))) for w in (_ENDED, _MEASURED))
+        ended, timed = (self._stack.enter_context(closing(Columns(ledger, w, cut))) for w in (_ENDED, _MEASURED))
         return ended, timed
 
     def __call__(self, problem: str) -> tuple[pa.Array, pa.Array]:
         """The attempt of each finished row and of each timing of a problem, in the order of the rows."""
-        ended, timed = (Pieces(columns.of([problem])[problem]).strings("attempt_id") for columns in self._columns)
+        ended, timed = (
+            ColumnBatches(columns.of([problem])[problem]).strings("attempt_id") for columns in self._columns
+        )
         return ended, timed

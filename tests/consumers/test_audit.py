@@ -143,7 +143,7 @@ def test_a_reward_told_with_two_values_is_found(ledger: Ledger) -> None:
     with closing(Questions(ledger)) as questions:
         _, problems, _ = verify_rewards(ledger, questions)
     assert problems == [
-        f"reward {row['reward_id'][:12]} of {row['program_id']}: told with two values, which no two derivations give"
+        f"reward {row['reward_id'][:12]} of {row['program_id']}: stored with two values, which no two derivations give"
     ]
 
 

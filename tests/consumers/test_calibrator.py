@@ -161,10 +161,10 @@ def test_of_all_kinds_the_best_is_kept_under_its_own_name(ledger: Ledger) -> Non
         producer = Producer(stream, "epoch-1", "test", "0")
         done = calibrate(ledger, producer, order(*KINDS))
         drain(ledger, stream)
-    assert [one.kind for one in done.tried] == list(KINDS)
-    assert len({one.calibration_id for one in done.tried}) == len(KINDS)
+    assert [one.kind for one in done.fits] == list(KINDS)
+    assert len({one.calibration_id for one in done.fits}) == len(KINDS)
     assert (done.kept.kind, done.kept.refused) == ("affine", "")
-    assert {one.kind for one in done.tried if one.error_map is not None and one.error_map < 1e-6} == {
+    assert {one.kind for one in done.fits if one.error_map is not None and one.error_map < 1e-6} == {
         "affine",
         "affine-weighted",
         "theil-sen",

@@ -8,7 +8,7 @@ import pytest
 
 from lapledger.consumers.derive.calibrator import CalibrationOrder, calibrate
 from lapledger.consumers.derive.reward_audit import trace
-from lapledger.consumers.derive.reward_evidence import rests_on
+from lapledger.consumers.derive.reward_evidence import dependencies_of
 from lapledger.consumers.derive.rewarder import assign
 from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.storage.sealer import seal
@@ -41,16 +41,16 @@ def ledger(tmp_path: Path) -> Ledger:
     return made
 
 
-def rests(ledger: Ledger) -> RewardDependencies:
+def dependencies(ledger: Ledger) -> RewardDependencies:
     """What the reward of `alpha/r0` rests on."""
     with closing(Questions(ledger)) as questions:
         found = questions.rows("SELECT reward_id FROM reward WHERE starts_with(program_id, 'alpha/r0')")
-        return rests_on(ledger, questions, trace(ledger, questions, found[0]["reward_id"]))
+        return dependencies_of(ledger, questions, trace(ledger, questions, found[0]["reward_id"]))
 
 
 def test_a_mapped_reward_rests_on_both_campaigns(ledger: Ledger, tmp_path: Path) -> None:
     """The reference that was not run again is told with its stored runs; the bundle gives the digest in the reward."""
-    found = rests(ledger)
+    found = dependencies(ledger)
     assert found.evidence is not None
     names = [program[0].split("/")[1].split(".")[0] for program in found.evidence.programs]
     assert names == ["r0", "r1", "r2", "r3", "r0"]
@@ -66,9 +66,9 @@ def test_a_mapped_reward_rests_on_both_campaigns(ledger: Ledger, tmp_path: Path)
 
 def test_a_bundle_is_the_same_from_segments(ledger: Ledger) -> None:
     """Sealing moves frames and changes none: every part but the list of manifests has the same bytes."""
-    write_reward_bundle(ledger.root / "before.zip", ledger, rests(ledger))
+    write_reward_bundle(ledger.root / "before.zip", ledger, dependencies(ledger))
     seal(ledger)
-    write_reward_bundle(ledger.root / "after.zip", ledger, rests(ledger))
+    write_reward_bundle(ledger.root / "after.zip", ledger, dependencies(ledger))
     with zipfile.ZipFile(ledger.root / "before.zip") as old, zipfile.ZipFile(ledger.root / "after.zip") as new:
         assert old.namelist() == new.namelist()
         assert [name for name in old.namelist() if old.read(name) != new.read(name)] == ["bundle.json"]
@@ -76,7 +76,7 @@ def test_a_bundle_is_the_same_from_segments(ledger: Ledger) -> None:
 
 def test_a_bundle_of_altered_frames_is_refused(ledger: Ledger, tmp_path: Path) -> None:
     """What cannot be proven is not handed out: a missing blob, a missing segment."""
-    found = rests(ledger)
+    found = dependencies(ledger)
     (path,) = (ledger.root / "segments").glob("timing.measured.v1/*.parquet")
     path.rename(path.with_suffix(".gone"))
     with pytest.raises(Fault, match=r"segment \S+ is missing"):

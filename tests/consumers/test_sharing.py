@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lapledger.consumers.derive.reward_audit import Trace, trace, verify_rewards
-from lapledger.consumers.derive.reward_evidence import rests_on
+from lapledger.consumers.derive.reward_evidence import dependencies_of
 from lapledger.consumers.derive.rewarder import assign
 from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.storage.compactor import compact
@@ -182,11 +182,11 @@ def test_a_twin_s_bundle_is_proven_with_the_fact_that_lends(
     """Its evidence names the attempts of the program that was run; without the fact they are not its own."""
     found = traced(ledger, name)
     with closing(Questions(ledger)) as questions:
-        rests = rests_on(ledger, questions, found)
-    assert rests.evidence is not None
-    assert [row[0] for row in asdict(rests.evidence)["programs"]][-1] == found.reward["program_id"]
+        dependencies = dependencies_of(ledger, questions, found)
+    assert dependencies.evidence is not None
+    assert [row[0] for row in asdict(dependencies.evidence)["programs"]][-1] == found.reward["program_id"]
     path = tmp_path / "reward.zip"
-    write_reward_bundle(path, ledger, rests)
+    write_reward_bundle(path, ledger, dependencies)
     assert reward_verifier.main([], str(path)) == 0
     if name != "x":
         capsys.readouterr()

@@ -53,10 +53,10 @@ def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | N
 
 
 def _write_bundle(questions: "Questions", found: Trace, path: Path) -> None:
-    from lapledger.consumers.derive.reward_evidence import rests_on
+    from lapledger.consumers.derive.reward_evidence import dependencies_of
     from lapledger.ledger.proof.bundles.reward_bundle import write_reward_bundle
 
-    rests = rests_on(questions.ledger, questions, found)
-    done = write_reward_bundle(path, questions.ledger, rests)
-    size = f"{done.frames} frames, {len(rests.blobs)} blobs, {done.bytes} bytes"
+    dependencies = dependencies_of(questions.ledger, questions, found)
+    done = write_reward_bundle(path, questions.ledger, dependencies)
+    size = f"{done.frames} frames, {len(dependencies.blobs)} blobs, {done.bytes} bytes"
     say(f"{path}: {size}; check it with `python {path.name}`")

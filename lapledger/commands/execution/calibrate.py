@@ -105,10 +105,10 @@ def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
     from lapledger.consumers.derive.calibrator import calibrate
 
     with open_writer(place, "lap calibrate", TERMINAL) as writer, progress("fitting", len(order.kinds)) as bar:
-        done = calibrate(writer.ledger, writer.producer, order, heard=lambda _kind: bar.advance(bar.task_ids[0]))
+        done = calibrate(writer.ledger, writer.producer, order, on_fitted=lambda _kind: bar.advance(bar.task_ids[0]))
     if as_json:
         found = outside_warning(done.kept)
-        told = {"warnings": [found] if found else [], "tried": [asdict(one) for one in done.tried]}
+        told = {"warnings": [found] if found else [], "tried": [asdict(one) for one in done.fits]}
         print_json({**asdict(done.kept), **told})
     else:
         _show(done, order)
@@ -117,9 +117,9 @@ def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
 def _show(done: "Calibrated", order: "CalibrationOrder") -> None:
     kept = done.kept
     title = f"{order.source} -> {order.target}: {kept.pairs} pairs of {kept.problems} problems, {kept.clock} clock"
-    rows = [_no_map(kept), *(_row(one, kept) for one in done.tried)]
+    rows = [_no_map(kept), *(_row(one, kept) for one in done.fits)]
     print_table(COLUMNS, rows, title=f"{title}; figures with each problem left out of its own fit", cut=kept.cut)
-    for one in done.tried:
+    for one in done.fits:
         if one.refused:
             say(f"{one.kind} refused: {one.refused}")
     if kept.refused:
