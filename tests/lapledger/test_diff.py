@@ -69,7 +69,7 @@ def test_the_table_tells_the_same(ledger: Path) -> None:
     rows = [line.split() for line in done.out.splitlines() if "pass -> fail  " in line]
     assert [(row[0], row[-1]) for row in rows if row[0] in ("human", "model")] == [("human", "3"), ("model", "1")]
     assert done.out.count("cut control=") == 2
-    assert "3 more flips; --limit 0 shows all of them" in done.err
+    assert "3 more flips; --rows 0 shows all of them" in done.err
     assert well("diff", "loose", "strict", "--rows", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
 
 
