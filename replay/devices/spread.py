@@ -41,7 +41,7 @@ class JudgeQuestion:
     def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> dict[str, Any]:
         """The fields of the verdicts, without the problem itself, which the caller has; nothing is drawn."""
         verdicts = judge(m, self.criterion, hold=False)
-        return {field.name: getattr(verdicts, field.name) for field in fields(verdicts) if field.name != "looking"}
+        return {field.name: getattr(verdicts, field.name) for field in fields(verdicts) if field.name != "details_from"}
 
 
 def judge_by(

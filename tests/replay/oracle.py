@@ -99,15 +99,15 @@ class World:
 
     def limit(self, p, t):
         """The limit of program p on optimization test t, None without one."""
-        cr, pool, judge = self.criterion, self.without(self.base, p), []
+        cr, pool, limits_ns = self.criterion, self.without(self.base, p), []
         if cr.limit_ms is not None:
-            judge.append(cr.limit_ms * MS)
+            limits_ns.append(cr.limit_ms * MS)
         if (cr.limit_quantile or cr.limit_ranked) and len(pool) < cr.min_references:
             raise UnknownError
         if cr.limit_quantile is not None:
             durations = sorted(self.duration(j, t) for j in pool)
             index = math.ceil(Fraction(cr.limit_quantile) * len(pool) / 100) - 1
-            judge.append(durations[index] * Fraction(cr.limit_factor) if durations[index] < INF else INF)
+            limits_ns.append(durations[index] * Fraction(cr.limit_factor) if durations[index] < INF else INF)
         if cr.limit_ranked is not None:
             scores = {j: self.score(j, self.without(pool, j), self.kept) for j in pool}
             if None in scores.values():
@@ -115,8 +115,8 @@ class World:
             room = math.ceil(Fraction(cr.limit_ranked) * len(pool) / 100)
             best = [j for j in pool if sum(scores[i] < scores[j] for i in pool) < room]
             slowest = max(self.duration(j, t) for j in best)
-            judge.append(slowest * Fraction(cr.limit_factor) if slowest < INF else INF)
-        return min(judge) if judge else None
+            limits_ns.append(slowest * Fraction(cr.limit_factor) if slowest < INF else INF)
+        return min(limits_ns) if limits_ns else None
 
     def late(self, p, t, limit):
         run = self.runs[p][t]

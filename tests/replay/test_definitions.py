@@ -117,7 +117,7 @@ def check_exactly(m, criterion):
     verdicts = judge(m, criterion)
     try:
         world = World(m, criterion, seen(m))
-        judged = [world.found(p) for p in range(len(m.programs))]
+        judged = [world.judge(p) for p in range(len(m.programs))]
     except UnknownError:
         return
     for row, expected in enumerate(judged):
@@ -147,7 +147,7 @@ def test_no_completion_of_what_was_not_seen_contradicts_a_verdict(m, data):
     for number in range(6):
         try:
             world = World(m, criterion, completed(m, number), base=base.tolist(), pool=pool.tolist())
-            judged = [world.found(p) for p in range(len(m.programs))]
+            judged = [world.judge(p) for p in range(len(m.programs))]
         except UnknownError:
             continue
         for row, expected in enumerate(judged):
