@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lapledger.criterion_arguments import named_criterion, tau_texts
 from lapledger.ledger.errors import UserError
-from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.results import Comparison, Explanations, Replay, RewardTrace, Table
 from lapledger.settings import Settings, read_settings
 
@@ -39,6 +38,8 @@ class Ledger:
 
     def __init__(self, settings: Settings, at: str | None = None) -> None:
         """Open the ledger of the settings at a cut; UserError as for `lapledger.open`."""
+        from lapledger.ledger.questions.open_questions import open_questions
+
         self._folder = settings.ledger
         self._stack = ExitStack()
         self._queries: Questions | None = self._stack.enter_context(open_questions(settings.location, at))
