@@ -74,8 +74,8 @@ def positions(ledger: Ledger) -> dict[Partition, Position]:
         "SELECT stream, partition, identity, next_position, admissions, head, lease_epoch FROM stream_position"
     )
     with reading(ledger.engine) as connection:
-        found = [Position(*row) for row in connection.execute(query)]
-    return {(position.stream, position.partition): position for position in found}
+        rows = [Position(*row) for row in connection.execute(query)]
+    return {(position.stream, position.partition): position for position in rows}
 
 
 def decoded(stored: Stored, stream: str, partition: int) -> Frame | FrameError:
@@ -99,11 +99,11 @@ def take(
     if not ledger.location.sql:
         wanted = sum(len(stored.record.payload) for stored, _ in records)
         refuse_below_reserve(ledger.root, ledger.location.reserve_bytes, wanted)
-    following = records[-1][0].offset + 1
+    next_offset = records[-1][0].offset + 1
     try:
         with writing(ledger.engine) as connection:
             batch = _decide(connection, old, records, seen)
-            new = replace(old, identity=identity, next_position=following)
+            new = replace(old, identity=identity, next_position=next_offset)
             new = replace(new, admissions=batch.admissions, head=batch.head)
             _advance(connection, old, new, batch.duplicates)
             failpoint("sink.advanced")
@@ -151,9 +151,9 @@ def _decide(
 def _store(connection: Connection, old: Position, batch: _Batch) -> None:
     """Writes what was decided. Only after the position moved: until then another process may decide the same."""
     for epoch, gaps in batch.gaps.items():
-        place = {"stream": old.stream, "partition": old.partition, "epoch": epoch}
-        connection.execute(_CLOSE_GAPS, place)
-        _insert(connection, "gap", [place | {"first_missing": first, "last_missing": last} for first, last in gaps])
+        key = {"stream": old.stream, "partition": old.partition, "epoch": epoch}
+        connection.execute(_CLOSE_GAPS, key)
+        _insert(connection, "gap", [key | {"first_missing": first, "last_missing": last} for first, last in gaps])
     _insert(connection, "frame", batch.frames)
     _insert(connection, "tail", batch.payloads)
     if batch.quarantined:
@@ -169,11 +169,11 @@ def _admit(batch: _Batch, chain: Chain, stored: Stored, frame: Frame) -> None:
     chain.admit(link.sequence, link.previous, frame.digest)
     batch.admissions += 1
     batch.head = next_head(batch.head, frame.digest)
-    place = {"stream": link.stream, "partition": link.partition, "admission": batch.admissions}
+    key = {"stream": link.stream, "partition": link.partition, "admission": batch.admissions}
     kind = {"type": frame.declared.name, "version": frame.declared.version}
-    batch.payloads.append(place | kind | {"payload": stored.record.payload})
+    batch.payloads.append(key | kind | {"payload": stored.record.payload})
     batch.frames.append(
-        place
+        key
         | kind
         | {"key": frame.key, "epoch": link.epoch, "sequence": link.sequence, "previous": link.previous}
         | {"digest": frame.digest, "rows": frame.rows, "source_offset": stored.offset}
@@ -181,13 +181,13 @@ def _admit(batch: _Batch, chain: Chain, stored: Stored, frame: Frame) -> None:
 
 
 def _quarantine_row(old: Position, stored: Stored, error: FrameError, seen: str) -> dict[str, object]:
-    words = str(error).encode("ascii", "backslashreplace").decode()  # a hostile header may hold half a character
+    message = str(error).encode("ascii", "backslashreplace").decode()  # a hostile header may hold half a character
     return {
         "stream": old.stream,
         "partition": old.partition,
         "source_offset": stored.offset,
         "reason": error.reason,
-        "message": words.replace("\0", "\\0"),
+        "message": message.replace("\0", "\\0"),
         "headers": json.dumps(dict(stored.record.headers)),
         "payload": stored.record.payload,
         "seen": seen,

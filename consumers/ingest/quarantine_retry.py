@@ -84,8 +84,8 @@ def _settle(
     reason = "" if admission else "the ledger holds this frame already"
     if admission is None:
         link = again[1].link
-        place = {"stream": link.stream, "partition": link.partition}
-        held = connection.execute(_HELD, place | {"epoch": link.epoch, "sequence": link.sequence})
-        admission = int(held.scalar_one())
+        key = {"stream": link.stream, "partition": link.partition}
+        stored_admission = connection.execute(_HELD, key | {"epoch": link.epoch, "sequence": link.sequence})
+        admission = int(stored_admission.scalar_one())
     connection.execute(_SETTLED, {"id": record.id, "admission": admission, "seen": seen})
     return Retried(record.id, admission, reason)

@@ -46,17 +46,17 @@ def drain(
     known = positions(ledger)
     ends = stream.ends()  # after the positions: another sink may be moving them beyond ends that were read before
     identities = {name: stream.identity(name) for name in sorted({name for name, _ in ends})}
-    for place, end in ends.items():
-        if place not in known:
+    for partition, end in ends.items():
+        if partition not in known:
             raise Fault(
-                f"the ledger in {ledger.root} knows no partition {place[0]}/{place[1]}; another stream is meant"
+                f"the ledger in {ledger.root} knows no partition {partition[0]}/{partition[1]}; another stream is meant"
             )
-        _check_identity(known[place], identities[place[0]])
-        _check_end(known[place], end)
+        _check_identity(known[partition], identities[partition[0]])
+        _check_end(known[partition], end)
     work = _Drain(ledger, stream, identities, seen, limit)
-    for place, end in sorted(ends.items()):
-        if leases is None or place in leases:
-            _drain_partition(work, known[place], end, None if leases is None else leases[place])
+    for partition, end in sorted(ends.items()):
+        if leases is None or partition in leases:
+            _drain_partition(work, known[partition], end, None if leases is None else leases[partition])
     return work.total
 
 

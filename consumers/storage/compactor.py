@@ -79,10 +79,10 @@ def _candidates(live: Sequence[Segment], target_bytes: int, at_least: int) -> li
     for _, same in groupby(small, key=lambda segment: (segment.type, segment.version)):
         group: list[Segment] = []
         for segment in same:
-            if len(group) == MOST or sum(one.bytes for one in group) + segment.bytes > target_bytes:
+            if len(group) == MOST or sum(segment.bytes for segment in group) + segment.bytes > target_bytes:
                 break
             group.append(segment)
-        enough = len(group) >= at_least or 2 * sum(one.bytes for one in group) >= target_bytes
+        enough = len(group) >= at_least or 2 * sum(segment.bytes for segment in group) >= target_bytes
         if len(group) > 1 and enough:
             return group
     return []
@@ -101,7 +101,7 @@ def _merge(ledger: Ledger, group: Sequence[Segment], now_ms: int) -> Compacted:
         failpoint("compact.manifest")
         with writing(ledger.engine) as connection:
             alone(connection, "seal")
-            if not {segment.ordinal for segment in _live(connection)}.issuperset(one.ordinal for one in group):
+            if not {segment.ordinal for segment in _live(connection)}.issuperset(segment.ordinal for segment in group):
                 return Compacted()
             if last_link(connection)[0] == chain.ordinal - 1:
                 insert_part(connection, part, chain.ordinal, json.dumps(part.ranges))
@@ -118,7 +118,7 @@ def _next_link(ledger: Ledger, group: Sequence[Segment]) -> Chain:
         ordinal, previous = last_link(connection)
         last = read_manifest(ledger.segments, segment_rows(connection)[-1])
     superseded = tuple(segment.manifest for segment in group)
-    positions, moved = [list(position) for position in last.positions], [list(one) for one in last.moved]
+    positions, moved = [list(position) for position in last.positions], [list(row) for row in last.moved]
     return Chain(ordinal + 1, previous, (ordinal + 1, ordinal + 1), positions, moved, superseded)
 
 
@@ -129,6 +129,6 @@ def _in_order(ledger: Ledger, segment: Segment) -> Iterator[Piece]:
     """The frames in replay order; the first releases sealed in the order of admission."""
     metas = read_manifest(ledger.segments, segment).frames
     pieces = pieces_of(ledger, segment)
-    if all(one.replay_order <= other.replay_order for one, other in pairwise(metas)):
+    if all(before.replay_order <= after.replay_order for before, after in pairwise(metas)):
         return pieces
     return iter(sorted(pieces, key=lambda piece: piece[0].replay_order))

@@ -1,4 +1,4 @@
-"""Garbage collection: removes files that nobody names and superseded segments, after proof and a grace period.
+"""Garbage collection: removes unreferenced files and superseded segments, after proof and a grace period.
 
 What the ledger names is asked after the files were listed, so that a file of a seal under way is never an orphan; the
 grace period protects what a producer has put and not named yet; and each file is looked at again right before it goes.
@@ -29,7 +29,7 @@ GRACE_MS = 7 * 24 * 3600 * 1000
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DIGITS = re.compile(rb"(?=([0-9a-f]{64}))")
-"""Every place where digits of a digest may begin: in Arrow's buffers one word follows another without a gap."""
+"""Every offset at which a digest may begin: in Arrow's buffers one text follows another without a gap."""
 
 _START, _OCTETS = 8, 32
 """Octets of a digest by which it is looked for, and all of them."""
@@ -47,7 +47,7 @@ class Garbage:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GracePeriod:
     """The time now and the grace period, both in milliseconds."""
 
     now_ms: int
@@ -59,14 +59,14 @@ class Asked:
         return self.now_ms - self.grace_ms
 
 
-def find_garbage(ledger: Ledger, asked: Asked, *, with_blobs: bool = True) -> list[Garbage]:
+def find_garbage(ledger: Ledger, grace: GracePeriod, *, with_blobs: bool = True) -> list[Garbage]:
     """The files that may be removed now, superseded segments only where the one that took their place is proven.
 
     Leave blobs out while the stream holds records that were not admitted: they may name some. Fault when a proof
     fails, or events are of a type that only a newer release knows: nothing is removed from such a ledger.
     """
     _refuse_unknown_types(ledger)
-    return [*_segments(ledger, asked), *(_blobs(ledger, asked) if with_blobs else ())]
+    return [*_segments(ledger, grace), *(_blobs(ledger, grace) if with_blobs else ())]
 
 
 def collect(ledger: Ledger, garbage: Sequence[Garbage]) -> list[Garbage]:
@@ -75,7 +75,7 @@ def collect(ledger: Ledger, garbage: Sequence[Garbage]) -> list[Garbage]:
     Each is looked at right before it goes; `ledger.store.objects.objects.remove_old` says what can still be lost.
     """
     stores: Mapping[str, Segments | Blobs] = {"segments": ledger.segments, "blobs": ledger.blobs}
-    return [one for one in garbage if stores[one.store].remove_old(one.name, one.modified_ms)]
+    return [file for file in garbage if stores[file.store].remove_old(file.name, file.modified_ms)]
 
 
 def _refuse_unknown_types(ledger: Ledger) -> None:
@@ -105,18 +105,18 @@ class _Sealed:
         return ordinal
 
 
-def _segments(ledger: Ledger, asked: Asked) -> Iterator[Garbage]:
+def _segments(ledger: Ledger, grace: GracePeriod) -> Iterator[Garbage]:
     listing = ledger.segments.listing()
     with reading(ledger.engine) as connection:
         gone = connection.execute(text('SELECT ordinal, "by", since FROM supersession')).all()
         sealed = _Sealed(segment_rows(connection), {row.ordinal: (row.by, row.since) for row in gone})
-    files = {ledger.segments.name(one): one for one in sealed.rows}
-    named = {*files, *(ledger.segments.manifest_name(one) for one in sealed.rows)}
+    files = {ledger.segments.name(segment): segment for segment in sealed.rows}
+    named = {*files, *(ledger.segments.manifest_name(segment) for segment in sealed.rows)}
     for stored in listing:
-        if stored.name not in named and stored.modified_ms <= asked.until_ms:
+        if stored.name not in named and stored.modified_ms <= grace.until_ms:
             yield Garbage("segments", stored.name, stored.bytes, "no segment of this ledger", stored.modified_ms)
     superseded = [
-        stored for stored in listing if stored.name in files and sealed.is_over(files[stored.name], asked.until_ms)
+        stored for stored in listing if stored.name in files and sealed.is_over(files[stored.name], grace.until_ms)
     ]
     _prove(ledger, sealed, [files[stored.name] for stored in superseded])
     for stored in superseded:
@@ -127,22 +127,23 @@ def _segments(ledger: Ledger, asked: Asked) -> Iterator[Garbage]:
 
 def _prove(ledger: Ledger, sealed: _Sealed, superseded: Sequence[Segment]) -> None:
     """Returns when the heirs of these segments are whole and hold all their frames, each with its digest recomputed."""
-    places = {one.ordinal: one for one in sealed.rows}
+    by_ordinal = {segment.ordinal: segment for segment in sealed.rows}
     held: dict[int, set[FrameMeta]] = {}
     for segment in superseded:
         heir = sealed.heir(segment.ordinal)
         if heir not in held:
-            held[heir] = {meta for meta, _ in pieces_of(ledger, places[heir])}
-            if not ledger.segments.is_intact(places[heir]):
-                raise Fault(f"segment {places[heir].name} was altered; nothing was removed; run `lap verify`")
+            held[heir] = {meta for meta, _ in pieces_of(ledger, by_ordinal[heir])}
+            if not ledger.segments.is_intact(by_ordinal[heir]):
+                raise Fault(f"segment {by_ordinal[heir].name} was altered; nothing was removed; run `lap verify`")
         if not held[heir].issuperset(read_manifest(ledger.segments, segment).frames):
             raise Fault(
-                f"segment {places[heir].name} does not hold what it supersedes; nothing was removed; run `lap verify`"
+                f"segment {by_ordinal[heir].name} does not hold what it supersedes; nothing was removed;"
+                " run `lap verify`"
             )
 
 
-def _blobs(ledger: Ledger, asked: Asked) -> Iterator[Garbage]:
-    listing = [one for one in ledger.blobs.listing() if one.modified_ms <= asked.until_ms]
+def _blobs(ledger: Ledger, grace: GracePeriod) -> Iterator[Garbage]:
+    listing = [file for file in ledger.blobs.listing() if file.modified_ms <= grace.until_ms]
     if not listing:
         return
     digests = {stored.name: stored.name.rpartition("/")[2] for stored in listing}
@@ -177,17 +178,17 @@ def _quarantined(ledger: Ledger, among: Set[str]) -> set[str]:
         return set()
     waiting = text("SELECT payload FROM quarantine WHERE id NOT IN (SELECT id FROM quarantine_retry)")
     starts = np.unique(np.array([int(digest[: 2 * _START], 16) for digest in among], dtype=">u8"))
-    found: set[str] = set()
+    named: set[str] = set()
     with reading(ledger.engine) as connection:
         for payload in connection.execute(waiting, execution_options={"yield_per": PAGE}).scalars():
-            found.update(among & {bytes(payload[at : at + _OCTETS]).hex() for at in _places(payload, starts)})
-            found.update(word for match in _DIGITS.finditer(payload) if (word := match[1].decode()) in among)
-    return found
+            named.update(among & {bytes(payload[at : at + _OCTETS]).hex() for at in _positions(payload, starts)})
+            named.update(digest for match in _DIGITS.finditer(payload) if (digest := match[1].decode()) in among)
+    return named
 
 
-def _places(payload: bytes, starts: npt.NDArray[np.uint64]) -> Iterator[int]:
+def _positions(payload: bytes, starts: npt.NDArray[np.uint64]) -> Iterator[int]:
     """Where eight octets stand that are among `starts` [sorted], at any alignment."""
     for shift in range(min(_START, len(payload) - _START + 1)):
-        words = np.frombuffer(payload, ">u8", (len(payload) - shift) // _START, shift)
-        near = np.minimum(np.searchsorted(starts, words), len(starts) - 1)
-        yield from (shift + _START * np.flatnonzero(starts[near] == words)).tolist()
+        octets = np.frombuffer(payload, ">u8", (len(payload) - shift) // _START, shift)
+        near = np.minimum(np.searchsorted(starts, octets), len(starts) - 1)
+        yield from (shift + _START * np.flatnonzero(starts[near] == octets)).tolist()

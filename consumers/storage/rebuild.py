@@ -27,7 +27,7 @@ from lapledger.ledger.store.segments import Segment
 from lapledger.ledger.store.sql.engine import alone, open_engine, reading, writing
 from lapledger.ledger.store.sql.statements import FRAME_DIGESTS, RESTART_QUARANTINE_IDS
 
-_MANY = 2000
+_STATEMENT_ROWS = 2000
 """Rows of one statement."""
 
 
@@ -238,7 +238,7 @@ def _some(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     held: list[dict[str, Any]] = []
     for row in rows:
         held.append(row)
-        if len(held) == _MANY:
+        if len(held) == _STATEMENT_ROWS:
             yield held
             held = []
     if held:

@@ -24,18 +24,18 @@ def positions_at(ledger: Ledger, connection: Connection, until: Mapping[Partitio
 
     A partition that `until` does not name is sealed to its end.
     """
-    found = []
+    sealed = []
     for row in connection.execute(_NOW).all():
         last = until.get((row.stream, row.partition), row.admissions)
-        found.append(list(row[:-1]) if last >= row.admissions else _position_at(ledger, connection, row, last))
-    return found
+        sealed.append(list(row[:-1]) if last >= row.admissions else _position_at(ledger, connection, row, last))
+    return sealed
 
 
 def _position_at(ledger: Ledger, connection: Connection, row: Any, last: int) -> list[Any]:
     """The position as it was after an earlier admission: where the first frame behind it lies on the stream."""
-    place = {"stream": row.stream, "partition": row.partition, "last": last}
+    parameters = {"stream": row.stream, "partition": row.partition, "last": last}
     head = first_head(ledger.identity, row.stream, row.partition)
-    for digest in connection.execute(DIGESTS_UP_TO, place).scalars():
+    for digest in connection.execute(DIGESTS_UP_TO, parameters).scalars():
         head = next_head(head, digest)
     return [row.stream, row.partition, row.identity, _offset_behind(connection, row, last), last, head]
 

@@ -81,7 +81,7 @@ class Sealed:
         )
 
 
-class FasterError(Exception):
+class SealRaceError(Exception):
     """Another process sealed these frames meanwhile."""
 
 
@@ -118,13 +118,13 @@ def _seal_round(ledger: Ledger, plan: _Plan) -> Sealed:
     try:
         with ThreadPoolExecutor(WRITERS, "lap-seal") as pool:
             parts = list(pool.map(lambda part: write_part(ledger, part[0], _pieces(ledger, *part)), plan.parts))
-    except FasterError:
+    except SealRaceError:
         return Sealed()
     failpoint("seal.segment")
     link = plan.previous
     together = plan.ordinal + 1, plan.ordinal + len(parts)
-    for place, part in enumerate(parts, start=1):
-        write_manifest(ledger, part, Chain(plan.ordinal + place, link, together, plan.positions, plan.moved))
+    for number, part in enumerate(parts, start=1):
+        write_manifest(ledger, part, Chain(plan.ordinal + number, link, together, plan.positions, plan.moved))
         link = part.manifest
     for part in parts:
         ledger.segments.settle(part.declared.name, part.declared.version)
@@ -147,21 +147,21 @@ def _plan(ledger: Ledger, connection: Connection) -> _Plan:
         rows = connection.execute(_METAS, {"stream": stream, "partition": partition, "until": last})
         for *meta, name, version, size in rows:
             kinds.setdefault((name, version), []).append((FrameMeta(*meta), size))
-    parts = [(declared_type(*kind), metas) for kind, found in sorted(kinds.items()) for metas in _chunks(found)]
+    parts = [(declared_type(*kind), metas) for kind, sized in sorted(kinds.items()) for metas in _chunks(sized)]
     positions, earlier = positions_at(ledger, connection, until), moved(connection)
     fresh = _fresh_quarantine(connection, positions, earlier)
     if fresh:
         parts.append((QUARANTINE, fresh))
     ordinal, previous = last_link(connection)
-    size = sum(one for found in kinds.values() for _, one in found)
+    size = sum(length for sized in kinds.values() for _, length in sized)
     return _Plan(ordinal, previous, positions, earlier, parts, size)
 
 
-def _chunks(found: list[tuple[FrameMeta, int]]) -> Iterator[list[FrameMeta]]:
+def _chunks(frames: list[tuple[FrameMeta, int]]) -> Iterator[list[FrameMeta]]:
     """The frames in replay order, a list for each segment."""
     held: list[FrameMeta] = []
     size = 0
-    for meta, bytes_ in sorted(found, key=lambda pair: pair[0].replay_order):
+    for meta, bytes_ in sorted(frames, key=lambda pair: pair[0].replay_order):
         held.append(meta)
         size += bytes_
         if size >= SEGMENT_BYTES:
@@ -171,7 +171,7 @@ def _chunks(found: list[tuple[FrameMeta, int]]) -> Iterator[list[FrameMeta]]:
         yield held
 
 
-_ASIDE = text("SELECT id, stream, partition, source_offset FROM quarantine WHERE id > :last ORDER BY id")
+_QUARANTINED = text("SELECT id, stream, partition, source_offset FROM quarantine WHERE id > :last ORDER BY id")
 
 
 def _fresh_quarantine(
@@ -188,10 +188,10 @@ def _fresh_quarantine(
     ).scalar_one()
 
     def is_covered(row: Any) -> bool:
-        place = row.stream, row.partition
-        return bool(row.source_offset < behind[place] or row.id <= came_before.get(place, 0))
+        partition = row.stream, row.partition
+        return bool(row.source_offset < behind[partition] or row.id <= came_before.get(partition, 0))
 
-    covered = [row.id for row in takewhile(is_covered, connection.execute(_ASIDE, {"last": last}))]
+    covered = [row.id for row in takewhile(is_covered, connection.execute(_QUARANTINED, {"last": last}))]
     return quarantine_metas(connection, after=last)[: len(covered)]
 
 
@@ -222,20 +222,20 @@ def _quarantine_pieces(ledger: Ledger, metas: Sequence[FrameMeta]) -> Iterator[P
     for start in range(0, len(metas), PAGE):
         some = metas[start : start + PAGE]
         with reading(ledger.engine) as connection:
-            found = quarantined(connection, after=some[0].admission - 1, limit=len(some))
-        yield from ((record.meta, record.batch) for record in found)
+            records = quarantined(connection, after=some[0].admission - 1, limit=len(some))
+        yield from ((record.meta, record.batch) for record in records)
 
 
 def _payloads(ledger: Ledger, metas: Sequence[FrameMeta]) -> dict[tuple[str, int, int], bytes]:
-    found: dict[tuple[str, int, int], bytes] = {}
+    payloads: dict[tuple[str, int, int], bytes] = {}
     with reading(ledger.engine) as connection:
         for stream, partition in sorted({(meta.stream, meta.partition) for meta in metas}):
             wanted = [meta.admission for meta in metas if (meta.stream, meta.partition) == (stream, partition)]
             bound = {"stream": stream, "partition": partition, "wanted": wanted}
-            found |= {(stream, partition, a): payload for a, payload in connection.execute(_PAYLOADS, bound)}
-    if len(found) != len(metas):
-        raise FasterError
-    return found
+            payloads |= {(stream, partition, a): payload for a, payload in connection.execute(_PAYLOADS, bound)}
+    if len(payloads) != len(metas):
+        raise SealRaceError
+    return payloads
 
 
 def _commit(ledger: Ledger, parts: Sequence[Part], ordinal: int) -> bool:
@@ -244,8 +244,8 @@ def _commit(ledger: Ledger, parts: Sequence[Part], ordinal: int) -> bool:
         alone(connection, "seal")
         if last_link(connection)[0] != ordinal:
             return False
-        for place, part in enumerate(parts, start=1):
-            insert_part(connection, part, ordinal + place, json.dumps(part.ranges))
+        for number, part in enumerate(parts, start=1):
+            insert_part(connection, part, ordinal + number, json.dumps(part.ranges))
         for part in parts:
             kind = {"type": part.declared.name, "version": part.declared.version}
             for stream, partition, _, last in part.ranges if part.declared is not QUARANTINE else ():

@@ -166,5 +166,5 @@ def insert_part(connection: Connection, part: Part, ordinal: int, admissions: st
     names = {"ordinal": ordinal, "name": part.name, "manifest": part.manifest}
     connection.execute(_INSERT, names | kind | sizes | {"admissions": admissions})
     for stream, partition, first, last in part.ranges:
-        place = {"stream": stream, "partition": partition, "first": first, "last": last}
-        connection.execute(_RANGE, place | kind | {"ordinal": ordinal})
+        span = {"stream": stream, "partition": partition, "first": first, "last": last}
+        connection.execute(_RANGE, span | kind | {"ordinal": ordinal})

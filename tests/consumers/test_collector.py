@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from lapledger.consumers.ingest.quarantine_retry import retry
 from lapledger.consumers.storage.compactor import compact
-from lapledger.consumers.storage.garbage_collector import Asked, Garbage, _places, collect, find_garbage, named_blobs
+from lapledger.consumers.storage.garbage_collector import (
+    Garbage,
+    GracePeriod,
+    _positions,
+    collect,
+    find_garbage,
+    named_blobs,
+)
 from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import Fault
 from lapledger.ledger.events import ProgramAdded
@@ -55,7 +62,7 @@ def program(blob: str) -> ProgramAdded:
 
 def found(ledger: Ledger, days: float, grace_days: float = 7) -> list[str]:
     """The names of what may go so many days after NOW."""
-    asked = Asked(round(NOW + days * DAY), round(grace_days * DAY))
+    asked = GracePeriod(round(NOW + days * DAY), round(grace_days * DAY))
     return sorted(one.name for one in find_garbage(ledger, asked))
 
 
@@ -84,7 +91,7 @@ def test_superseded_segments_go_and_every_answer_stays(ledger: Ledger) -> None:
     """Their manifests stay: the chain needs them."""
     before = whole(ledger)
     manifests = sorted((ledger.root / "segments").rglob("*.json"))
-    garbage = find_garbage(ledger, Asked(NOW + 7 * DAY))
+    garbage = find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
     assert collect(ledger, garbage) == garbage
     assert sorted((ledger.root / "segments").rglob("*.json")) == manifests
     assert len(parquet_files(ledger)) == 1
@@ -98,12 +105,12 @@ def test_segments_that_were_superseded_twice_go_in_any_order(ledger: Ledger) -> 
     feed(ledger, "epoch-more", count=6)
     seal(ledger)
     compact(ledger, NOW)
-    first = find_garbage(ledger, Asked(NOW + 7 * DAY))
+    first = find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
     ordinals = dict(rows(ledger, "SELECT name, ordinal FROM segment"))
     between = max(first, key=lambda one: ordinals[Path(one.name).stem])
     assert collect(ledger, [between]) == [between]
     assert found(ledger, 7) == sorted(set(superseded(ledger)) - {between.name})
-    collect(ledger, find_garbage(ledger, Asked(NOW + 7 * DAY)))
+    collect(ledger, find_garbage(ledger, GracePeriod(NOW + 7 * DAY)))
     assert whole(ledger).num_rows == 18
     assert verify(ledger).problems == ()
 
@@ -125,7 +132,7 @@ def test_damage_in_what_took_their_place_keeps_everything(ledger: Ledger, damage
         (other, *_) = (path for path in parquet_files(ledger) if path.stem not in (name, "stray"))
         heir.write_bytes(other.read_bytes())
     with pytest.raises(Fault):
-        find_garbage(ledger, Asked(NOW + 7 * DAY))
+        find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
 
 
 def test_an_altered_manifest_keeps_everything(ledger: Ledger) -> None:
@@ -135,7 +142,7 @@ def test_an_altered_manifest_keeps_everything(ledger: Ledger) -> None:
     path.chmod(0o644)
     path.write_bytes(path.read_bytes().replace(b'"p1"', b'"p0"'))
     with pytest.raises(Fault, match="was altered"):
-        find_garbage(ledger, Asked(NOW + 7 * DAY))
+        find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
 
 
 def test_unfinished_files_go(ledger: Ledger) -> None:
@@ -157,7 +164,7 @@ def test_blobs_stay_while_an_event_names_them(ledger: Ledger) -> None:
     assert named_blobs(ledger, {sealed, tail, orphan}) == {sealed, tail}
     assert found(ledger, 6.9) == []
     assert set(found(ledger, 7)) - set(superseded(ledger)) == {ledger.blobs.name(orphan)}
-    collect(ledger, find_garbage(ledger, Asked(NOW + 7 * DAY)))
+    collect(ledger, find_garbage(ledger, GracePeriod(NOW + 7 * DAY)))
     assert list(ledger.blobs.digests()) == sorted([sealed, tail])
     assert verify(ledger).problems == ()
 
@@ -199,8 +206,8 @@ def test_octets_are_found_wherever_they_stand(before: bytes, after: bytes, other
     starts = {one[:8] for one in (wanted, *others[:2])}
     sorted_starts = np.array(sorted(int.from_bytes(start) for start in starts), dtype=">u8")
     due = [at for at in range(len(payload) - 7) if payload[at : at + 8] in starts]
-    assert sorted(_places(payload, sorted_starts)) == due
-    assert list(_places(payload[:7], sorted_starts)) == []
+    assert sorted(_positions(payload, sorted_starts)) == due
+    assert list(_positions(payload[:7], sorted_starts)) == []
 
 
 def test_a_newer_ledger_loses_nothing_to_an_older_release(ledger: Ledger) -> None:
@@ -209,7 +216,7 @@ def test_a_newer_ledger_loses_nothing_to_an_older_release(ledger: Ledger) -> Non
     append(ledger, "epoch-new", [program(blob)])
     os.utime(ledger.root / "blobs" / ledger.blobs.name(blob), (NOW / 1000, NOW / 1000))
     with older_release("program.added"), pytest.raises(Fault, match="upgrade first, nothing was removed"):
-        find_garbage(ledger, Asked(NOW + 7 * DAY))
+        find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
     assert set(found(ledger, 7)) == set(superseded(ledger))
 
 
@@ -220,7 +227,7 @@ def test_a_blob_that_is_put_again_while_others_go_stays(ledger: Ledger, monkeypa
     real = {step: getattr(Path, step) for step in ("stat", "rename", "unlink")}
     for step, at in (("stat", path), ("rename", path), ("unlink", path.with_name(f".{path.name}.part"))):
         os.utime(path, (NOW / 1000, NOW / 1000))
-        garbage = [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"]
+        garbage = [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"]
         assert [one.name for one in garbage] == [name]
 
         def put_first(self: Path, *words: object, step: str = step, at: Path = at, **more: object) -> object:
@@ -235,14 +242,14 @@ def test_a_blob_that_is_put_again_while_others_go_stays(ledger: Ledger, monkeypa
         assert removed == (garbage if step == "unlink" else [])
         assert ledger.blobs.get(name.rpartition("/")[2]) == b"again"
         assert list(path.parent.iterdir()) == [path]
-        assert [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"] == []
+        assert [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"] == []
 
 
 def test_an_object_that_is_put_again_stays(s3: S3Server, tmp_path: Path) -> None:
     """On a real server, whose listing and whose answer about one object may tell its age in other units."""
     made = create_ledger(Location(tmp_path / "ledger", store=s3.url(tmp_path.name)), "identity", "now")
     made.blobs.put_many([b"one", b"two"])
-    (one, two) = find_garbage(made, Asked(made.blobs.listing()[-1].modified_ms + DAY, grace_ms=0))
+    (one, two) = find_garbage(made, GracePeriod(made.blobs.listing()[-1].modified_ms + DAY, grace_ms=0))
     before = replace(one, modified_ms=one.modified_ms - DAY)
     assert collect(made, [before, two]) == [two]
     assert [stored.name for stored in made.blobs.listing()] == [one.name]
@@ -255,10 +262,10 @@ def test_a_blob_that_is_put_again_is_young_again(ledger: Ledger) -> None:
     """Its event may come now: neither found nor, when it was found before, removed."""
     name = ledger.blobs.name(ledger.blobs.put(b"again"))
     os.utime(ledger.root / "blobs" / name, (NOW / 1000, NOW / 1000))
-    garbage = [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"]
+    garbage = [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"]
     assert [one.name for one in garbage] == [name]
     ledger.blobs.put(b"again")
-    assert [one for one in find_garbage(ledger, Asked(NOW + 7 * DAY)) if one.store == "blobs"] == []
+    assert [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"] == []
     assert collect(ledger, garbage) == []
     assert ledger.blobs.get(name.rpartition("/")[2]) == b"again"
 
@@ -266,7 +273,7 @@ def test_a_blob_that_is_put_again_is_young_again(ledger: Ledger) -> None:
 def test_what_is_found_says_why(ledger: Ledger) -> None:
     """For whoever reads the list before it goes."""
     put_aged(ledger, "blobs/ab/stray", data=b"12345")
-    reasons = {one.name: one for one in find_garbage(ledger, Asked(NOW + 7 * DAY))}
+    reasons = {one.name: one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY))}
     assert reasons["ab/stray"] == Garbage("blobs", "ab/stray", 5, "no event names it", NOW)
     (segment, *_) = superseded(ledger)
     assert reasons[segment].reason.startswith("its frames lie in segment ")

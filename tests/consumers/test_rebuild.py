@@ -13,7 +13,7 @@ import lapledger.consumers.storage.sealer
 from lapledger.consumers.ingest.quarantine_retry import retry
 from lapledger.consumers.ingest.sink import Drained, drain
 from lapledger.consumers.storage.compactor import compact
-from lapledger.consumers.storage.garbage_collector import Asked, collect, find_garbage
+from lapledger.consumers.storage.garbage_collector import GracePeriod, collect, find_garbage
 from lapledger.consumers.storage.rebuild import Now, Rebuilt, rebuild
 from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import Fault, UserError
@@ -122,7 +122,7 @@ def both(place: Location) -> Iterator[Ledger]:
     assert append(ledger, Record({**late.headers, "ce_laprows": "9"}, late.payload), made[4]).quarantined == 1
     seal(ledger)
     assert compact(ledger, 0).segments > 0
-    removed = collect(ledger, find_garbage(ledger, Asked(now_ms=2**50)))
+    removed = collect(ledger, find_garbage(ledger, GracePeriod(now_ms=2**50)))
     assert any(one.name.startswith("filter.decided") for one in removed)
     facts(ledger, "epoch-4")
     append(ledger, frames(3, "epoch-5", "p1")[1], Record({}, b"broken too"), problem="p1")

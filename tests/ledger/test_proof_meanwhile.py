@@ -9,7 +9,7 @@ from sqlalchemy import make_url, text
 
 from lapledger.consumers.ingest.sink import drain
 from lapledger.consumers.storage.compactor import compact
-from lapledger.consumers.storage.garbage_collector import Asked, collect, find_garbage
+from lapledger.consumers.storage.garbage_collector import GracePeriod, collect, find_garbage
 from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import DiskFull, Fault, LapError, Unavailable
 from lapledger.ledger.events import EVENTS
@@ -44,7 +44,7 @@ def filled(ledger: Ledger, stream: LocalStream) -> Ledger:
 
 def test_what_a_collector_removes_meanwhile_is_no_damage(filled: Ledger) -> None:
     """Superseded segments and blobs that nobody names, gone after they were listed: notes, and all else is proven."""
-    asked = Asked(filled.blobs.listing()[0].modified_ms + 10**9, grace_ms=0)
+    asked = GracePeriod(filled.blobs.listing()[0].modified_ms + 10**9, grace_ms=0)
     removed: Counter[str] = Counter()
 
     def collect_now(part: str, done: int, _total: int) -> None:

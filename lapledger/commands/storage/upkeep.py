@@ -84,7 +84,7 @@ def gc(grace: float, truncate_stream: bool, dry_run: bool, yes: bool, ledger: st
       lap ledger gc --dry-run
       lap ledger gc --grace 30 --yes
     """
-    from lapledger.consumers.storage.garbage_collector import Asked, collect, find_garbage
+    from lapledger.consumers.storage.garbage_collector import GracePeriod, collect, find_garbage
     from lapledger.consumers.storage.stream_trim import trim, trimmable
     from lapledger.ledger.store.open_ledger import open_ledger
 
@@ -95,7 +95,7 @@ def gc(grace: float, truncate_stream: bool, dry_run: bool, yes: bool, ledger: st
         behind = _is_behind(found, stream)
         if behind:
             say("blobs are left alone: the stream holds records that were not admitted, which may name some")
-        garbage = find_garbage(found, Asked(now_ms(), round(grace * DAY_MS)), with_blobs=not behind)
+        garbage = find_garbage(found, GracePeriod(now_ms(), round(grace * DAY_MS)), with_blobs=not behind)
         trims = trimmable(found, stream) if truncate_stream else []
         if not as_json:
             _show(garbage, trims)
