@@ -32,11 +32,11 @@ PROGRAM_ID = r"[a-z0-9-]+\.[0-9a-f]{12}/\w+\.[0-9a-f]{12}"
 EXPECTED = {
     "lap verify": "proven",
     "lap trace": "recomputed: reward matches",
-    "lap why": "what flips it",
+    "lap why": "to flip it",
     'lap sql "': "cut control=",
     "lap sql --views": "execution",
     "lap replay": "cut control=",
-    "lap run --campaign main": "nothing to run; 0 works left",
+    "lap run --campaign main": "nothing to run; 0 executions remaining",
 }
 
 

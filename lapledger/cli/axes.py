@@ -32,7 +32,7 @@ def factors(option: str, text: str) -> tuple[float, ...]:
 
 def durations_ns(option: str, text: str, *, signed: bool = False) -> tuple[int, ...]:
     """Durations in whole ns; negative ones only where `signed`."""
-    values = _values(option, text, lambda word: _duration(option, word))
+    values = _values(option, text, lambda item: _duration(option, item))
     if any(value.denominator != 1 for value in values):
         raise UserError(f"{option} {text}: less than a nanosecond; write whole ns")
     if not signed and any(value <= 0 for value in values):
@@ -42,53 +42,53 @@ def durations_ns(option: str, text: str, *, signed: bool = False) -> tuple[int, 
 
 def limits_ns(option: str, text: str) -> tuple[int | None, ...]:
     """Durations in ns, and None for the word `none`: as the criterion says."""
-    words = text.split(",")
-    unchanged = UNCHANGED in _distinct(option, [word for word in words if word == UNCHANGED])
-    rest = ",".join(word for word in words if word != UNCHANGED)
+    parts = text.split(",")
+    unchanged = UNCHANGED in _distinct(option, [item for item in parts if item == UNCHANGED])
+    rest = ",".join(item for item in parts if item != UNCHANGED)
     timed = durations_ns(option, rest) if rest or not unchanged else ()
     return (*((None,) if unchanged else ()), *timed)
 
 
 def _values(option: str, text: str, read: Callable[[str], Fraction]) -> list[Fraction]:
-    found: list[Fraction] = []
-    for word in text.split(","):
+    values: list[Fraction] = []
+    for item in text.split(","):
         try:
-            ends = [read(part) for part in word.split(":")]
+            ends = [read(part) for part in item.split(":")]
         except UserError:  # is a ValueError too, and says more
             raise
         except ValueError:
             raise UserError(
-                f"{option} {text}: {word!r} cannot be read; write values as 1,2,3 or a range as FIRST:LAST:STEP"
+                f"{option} {text}: {item!r} cannot be read; write values as 1,2,3 or a range as FIRST:LAST:STEP"
             ) from None
-        found += _range(option, word, ends) if len(ends) > 1 else ends
-    if len(found) > MOST_VALUES:
-        raise UserError(f"{option} {text}: {len(found)} values; give at most {MOST_VALUES}")
-    return found
+        values += _range(option, item, ends) if len(ends) > 1 else ends
+    if len(values) > MOST_VALUES:
+        raise UserError(f"{option} {text}: {len(values)} values; give at most {MOST_VALUES}")
+    return values
 
 
-def _range(option: str, word: str, ends: Sequence[Fraction]) -> list[Fraction]:
+def _range(option: str, item: str, ends: Sequence[Fraction]) -> list[Fraction]:
     if len(ends) != 3 or not ends[2] or (ends[1] - ends[0]) / ends[2] < 0:
-        raise UserError(f"{option} {word}: a range is FIRST:LAST:STEP, with a step that leads from first to last")
+        raise UserError(f"{option} {item}: a range is FIRST:LAST:STEP, with a step that leads from first to last")
     first, last, step = ends
     steps = (last - first) / step
     if steps > MOST_VALUES:
-        raise UserError(f"{option} {word}: more than {MOST_VALUES} values; choose a larger step")
+        raise UserError(f"{option} {item}: more than {MOST_VALUES} values; choose a larger step")
     return [first + i * step for i in range(int(steps) + 1)]
 
 
-def _number(word: str) -> Fraction:
-    if not re.fullmatch(NUMBER, word.strip(), re.ASCII):
+def _number(item: str) -> Fraction:
+    if not re.fullmatch(NUMBER, item.strip(), re.ASCII):
         raise ValueError
-    return Fraction(word.strip())
+    return Fraction(item.strip())
 
 
-def _duration(option: str, word: str) -> Fraction:
-    match = re.fullmatch(f"({NUMBER})(ns|us|ms|s)?", word.strip(), re.ASCII)
+def _duration(option: str, item: str) -> Fraction:
+    match = re.fullmatch(f"({NUMBER})(ns|us|ms|s)?", item.strip(), re.ASCII)
     if match is None:
         raise ValueError
     number, unit = match.groups()
     if unit is None and Fraction(number):
-        raise UserError(f"{option} {word}: a duration needs its unit, as in {number}ms or {number}s")
+        raise UserError(f"{option} {item}: a duration needs its unit, as in {number}ms or {number}s")
     return Fraction(number) * UNITS_NS[unit or "ns"]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import say
+from lapledger.render.output import print_message
 from lapledger.replay.engines import DEVICES, ENGINES, Engine
 
 CONNECT_SECONDS = 5.0
@@ -130,7 +130,7 @@ def _cluster(address: str | None, workers: int | None) -> Iterator[None]:
             with cluster(address=address):
                 yield
             return
-        say("starting the processes of a Ray cluster on this machine")
+        print_message("starting the processes of a Ray cluster on this machine")
         folder = tempfile.mkdtemp(prefix="lap-ray-")
         try:
             with _environment(private_settings()), cluster(workers=workers, folder=folder):

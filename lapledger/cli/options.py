@@ -8,15 +8,15 @@ ledger_option = click.option(
     "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"
 )
 at_option = click.option(
-    "--at", "at", default=None, metavar="CUT", help="Read at this cut; every output prints its own."
+    "--at", "at", default=None, metavar="CUT", help="Read the ledger at this cut; every output prints its own."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
 def _named(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """The id as given; UserError for an empty one, which would be taken for none."""
+    """The id as given; UserError for an empty one, which would count as absent."""
     if value is not None and not value.strip():
-        raise UserError(f"{option.opts[0]}: give the id of a campaign, or leave the option out")
+        raise UserError(f"{option.opts[0]}: give the id of a campaign, or omit the option")
     return value
 
 
@@ -29,7 +29,7 @@ from_option = click.option(
     help="Campaign whose calibration is used, where several are stored.",
 )
 campaign_option = click.option(
-    "--campaign", default=None, metavar="ID", callback=_named, help="[default: the only one, else `main`]"
+    "--campaign", default=None, metavar="ID", callback=_named, help="Campaign.  [default: the only one, else `main`]"
 )
 out_option = click.option(
     "--out",
@@ -38,6 +38,12 @@ out_option = click.option(
     metavar="FILE",
     type=click.Path(),
     help="Write rows (.csv, .parquet) or the picture (.png, .svg); repeat for several.",
+)
+slots_option = click.option(
+    "--slots", type=int, default=None, metavar="N", help="Programs run concurrently.  [default: half the cores]"
+)
+isolation_option = click.option(
+    "--isolation", type=click.Choice(["auto", "bubblewrap", "plain"]), default=None, help="Sandbox.  [default: auto]"
 )
 servers_option = click.option(
     "--folder",

@@ -1,4 +1,4 @@
-"""Durations and sizes in words: ms on a clock that reads time, bytes on the clock `memory`, never one for the other."""
+"""Durations and sizes as text: ms on a clock of time, bytes on the clock `memory`."""
 
 from lapledger.replay.criteria import NS_PER_MS
 

@@ -1,4 +1,4 @@
-"""What `lap compare` says: one table for each question, with intervals and bounds in columns of their own."""
+"""Tables of `lap compare`: one per question, with intervals and bounds in separate columns."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lapledger.render.intervals import at_most, of_shares, percent
-from lapledger.render.output import print_table, say, tell
+from lapledger.render.output import print_message, print_table, print_warnings
 from lapledger.render.speed_tables import show_speeds
 from lapledger.replay.estimates import Interval
 from lapledger.replay.estimates.multiple import METHODS
@@ -20,35 +20,35 @@ PASSES = (
     "runs",
     "problems",
     "samples",
-    "pass@{k} %",
+    "pass@{k}, %",
     "95% over problems",
     "bootstrap",
     "two-stage",
     "95% over runs",
-    "at most %",
+    "upper bound, %",
 )
 DIFFERENCES = (
     "tau",
     "tier",
     "problems",
-    "A %",
-    "B %",
+    "A, %",
+    "B, %",
     "A - B, points",
     "95% over problems",
     "bootstrap",
     "95% over runs",
-    "if undecided",
-    "gain %",
+    "bounds if undecided",
+    "gain, %",
     "95% of gain",
-    "gain if undecided",
+    "gain bounds if undecided",
     "p",
     "{method} p",
 )
 NAMED = 8
-"""Problems that are named in a line; JSON names all."""
+"""Problems that a line names; JSON names all."""
 
 
-def as_json(arms: Arms, asked: Asked, found: Comparison, followed: str) -> dict[str, Any]:
+def as_json(arms: Arms, settings: Asked, comparison: Comparison, tiers_used: str) -> dict[str, Any]:
     """All that the tables show and more, as plain data; shares in [0, 1]."""
     criterion = arms.a.judged.criterion
     return {
@@ -58,78 +58,86 @@ def as_json(arms: Arms, asked: Asked, found: Comparison, followed: str) -> dict[
         "criterion": {"hash": criterion.hash, "canonical": criterion.canonical().decode()},
         "calibration": None if arms.calibration is None else arms.calibration.calibration_id,
         "through": arms.through,
-        "tiers": followed,
-        **asdict(asked),
-        **asdict(found),
+        "tiers": tiers_used,
+        **asdict(settings),
+        **asdict(comparison),
     }
 
 
-def show(arms: Arms, asked: Asked, found: Comparison, followed: str) -> None:
-    """Prints every table, then what was left out, and the warnings on stderr."""
+def show(arms: Arms, settings: Asked, comparison: Comparison, tiers_used: str) -> None:
+    """Prints every table, then exclusions and warnings on stderr."""
     cut = arms.a.judged.cut
     where = arms.a.campaign if arms.one_campaign else f"{arms.a.campaign} and {arms.b.campaign}"
     title = f"A = {arms.a.pattern}, B = {arms.b.pattern}: campaign {where}"
-    print_table([c.format(k=asked.k) for c in PASSES], [_pass(row) for row in found.passes], title=title)
-    columns = [c.format(method=METHODS[asked.adjust]) for c in DIFFERENCES]
-    print_table(columns, [_difference(row) for row in found.differences], title=f"A - B in pairs; {followed}")
-    show_speeds(found)
-    click.echo(f"criterion {arms.a.judged.criterion.hash[:12]}, seed {asked.seed}, {asked.resamples} resamples")
+    print_table([c.format(k=settings.k) for c in PASSES], [_pass(row) for row in comparison.passes], title=title)
+    columns = [c.format(method=METHODS[settings.adjust]) for c in DIFFERENCES]
+    print_table(
+        columns, [_difference(row) for row in comparison.differences], title=f"paired difference A - B; {tiers_used}"
+    )
+    show_speeds(comparison)
+    click.echo(f"criterion {arms.a.judged.criterion.hash[:12]}, seed {settings.seed}, {settings.resamples} resamples")
     if arms.through:
         click.echo(arms.through)
     click.echo(f"cut {cut}")
-    for line in _named(found):
-        say(line)
-    tell(found.warnings)
+    for line in _named(comparison):
+        print_message(line)
+    print_warnings(comparison.warnings)
 
 
 def _pass(row: PassRow) -> tuple[object, ...]:
-    one = row.estimate
+    estimate = row.estimate
     return (
         row.tau,
         row.arm,
-        len(one.runs),
-        one.problems,
-        one.samples,
-        percent(one.value),
-        of_shares(one.over_problems, one.method),
-        of_shares(one.bootstrapped),
-        of_shares(one.two_stage),
-        of_shares(one.over_runs),
-        at_most(100 * one.value, 100 * one.upper_bound),
+        len(estimate.runs),
+        estimate.problems,
+        estimate.samples,
+        percent(estimate.value),
+        of_shares(estimate.over_problems, estimate.method),
+        of_shares(estimate.bootstrapped),
+        of_shares(estimate.two_stage),
+        of_shares(estimate.over_runs),
+        at_most(100 * estimate.value, 100 * estimate.upper_bound),
     )
 
 
 def _difference(row: DifferenceRow) -> tuple[object, ...]:
-    one = row.found
+    estimate = row.found
     return (
         row.tau,
         row.tier,
-        one.problems,
-        percent(one.a),
-        percent(one.b),
-        percent(one.difference),
-        of_shares(one.over_problems),
-        of_shares(one.bootstrapped),
-        of_shares(one.over_runs),
-        _open(one.bounds),
-        "-" if one.gain is None else percent(one.gain),
-        of_shares(one.gain_interval),
-        _open(one.gain_bounds),
-        _p(one.p),
+        estimate.problems,
+        percent(estimate.a),
+        percent(estimate.b),
+        percent(estimate.difference),
+        of_shares(estimate.over_problems),
+        of_shares(estimate.bootstrapped),
+        of_shares(estimate.over_runs),
+        _if_open(estimate.bounds),
+        "-" if estimate.gain is None else percent(estimate.gain),
+        of_shares(estimate.gain_interval),
+        _if_open(estimate.gain_bounds),
+        _p(estimate.p),
         _p(row.adjusted_p),
     )
 
 
-def _named(found: Comparison) -> list[str]:
-    """Problems left out of the differences, and ties, undecided and left out ones of the win rates."""
+def _named(comparison: Comparison) -> list[str]:
+    """Problems excluded from the differences, and ties, undecided and excluded ones of the win rates."""
     lines = []
-    gone = sorted({problem for row in found.differences for problem in row.found.left_out})
+    gone = sorted({problem for row in comparison.differences for problem in row.found.left_out})
     if gone:
-        lines.append(f"left out, as one arm lacks them or the filter keeps no test: {_some(gone)}")
-    lines += [f"ties by the {one.reading}: {_some(one.ties)}" for one in found.wins if one.ties]
-    lines += [f"undecided by the {one.reading}: {_some(one.undecided)}" for one in found.wins if one.undecided]
-    if found.wins and found.wins[0].left_out:
-        lines.append(f"no win or loss, as one arm has no correct sample: {_some(found.wins[0].left_out)}")
+        lines.append(f"excluded, as one arm lacks them or the filter removes all their tests: {_some(gone)}")
+    lines += [
+        f"ties by the {estimate.reading}: {_some(estimate.ties)}" for estimate in comparison.wins if estimate.ties
+    ]
+    lines += [
+        f"undecided by the {estimate.reading}: {_some(estimate.undecided)}"
+        for estimate in comparison.wins
+        if estimate.undecided
+    ]
+    if comparison.wins and comparison.wins[0].left_out:
+        lines.append(f"no win or loss, as one arm has no correct sample: {_some(comparison.wins[0].left_out)}")
     return lines
 
 
@@ -138,8 +146,8 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def _open(bounds: Interval | None) -> str:
-    """Bounds where they leave anything open."""
+def _if_open(bounds: Interval | None) -> str:
+    """Bounds where they differ."""
     return of_shares(bounds) if bounds is not None and bounds[0] < bounds[1] else "-"
 
 

@@ -108,8 +108,8 @@ def _statistics() -> Iterator[str]:
     yield "With r the per-test percentile (0 fastest), d the duration, m the median of the references' durations on the"
     yield "test, and T tests. Smaller is faster. `lap replay --tau 30 --set statistic=median`"
     yield from ("", "| statistic | score | of `mixed` |", "|---|---|---|")
-    for name, one in STATISTICS.items():
-        yield f"| `{name}` | {one.formula} | {_value(name)} |"
+    for name, statistic in STATISTICS.items():
+        yield f"| `{name}` | {statistic.formula} | {_value(name)} |"
 
 
 def _value(name: str) -> str:

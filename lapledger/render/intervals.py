@@ -1,4 +1,4 @@
-"""Intervals and bounds in words, in percent; `-` where there is none. Sampling and bounds never share a word."""
+"""Intervals and bounds as text, in percent; `-` where there is none."""
 
 import math
 
@@ -11,7 +11,7 @@ def percent(share: float) -> str:
 
 
 def of_shares(ends: Interval | None, method: str = "t") -> str:
-    """An interval of shares in [0, 1], with the method that gave it where that is not the usual one."""
+    """An interval of shares in [0, 1], with the method that gave it where it is not `t`."""
     return of_percents(None if ends is None else (100 * ends[0], 100 * ends[1]), method)
 
 
@@ -23,5 +23,5 @@ def of_percents(ends: Interval | None, method: str = "t") -> str:
 
 
 def at_most(value: float, bound: float) -> str:
-    """A bound in percent where it says more than the value itself."""
+    """A bound in percent where it is above the value itself."""
     return f"{bound:.1f}" if bound > value else "-"

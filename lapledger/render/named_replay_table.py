@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lapledger.render.output import print_table, say
+from lapledger.render.output import count, print_message, print_table
 from lapledger.workflows.analysis.named_replays import tally
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def show_preview(preview: "Preview", *, name_flips: bool) -> None:
     if made.flips is None or made.against is None:
         click.echo("flips: no earlier replay of this campaign to compare with")
         return
-    click.echo(f"{made.against['name']} -> {event.name}: {len(made.flips)} verdicts flipped")
+    click.echo(f"{made.against['name']} -> {event.name}: {count(len(made.flips), 'verdict')} flipped")
     if made.flips:
         print_table(("model", "flip", "programs"), tally(preview, made.flips))
     if name_flips and made.flips:
-        flips = [(one.program, one.before, one.after, one.reason) for one in made.flips]
-        print_table(("program", "before", "after", "because"), flips)
+        flips = [(flip.program, flip.before, flip.after, flip.reason) for flip in made.flips]
+        print_table(("program", "before", "after", "reason"), flips)
 
 
 def show_replays(stored: "StoredReplays") -> None:
@@ -54,4 +54,4 @@ def show_replays(stored: "StoredReplays") -> None:
     ]
     print_table(columns, cells, cut=stored.cut)
     if not stored.rows:
-        say('no replay is stored yet; store one with `lap replay --name NAME --reason "WORDS" --store`')
+        print_message('no replay is stored yet; store one with `lap replay --name NAME --reason "WORDS" --store`')

@@ -1,4 +1,4 @@
-"""What a command shows: tables or JSON on stdout, talk and progress on stderr.
+"""What a command prints: tables or JSON on stdout, messages and progress on stderr.
 
 Every output names the cut it was computed at. Text from programs and packages is printed as text, never as markup.
 """
@@ -20,13 +20,13 @@ from lapledger.ledger.atomic_write import finite
 
 def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on stdout, keys in the given order."""
-    told = finite(value)
-    words = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    clean = finite(value)
+    text = json.dumps(clean, indent=2, ensure_ascii=False, allow_nan=False, default=str)
     try:
-        words.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:  # half a character, from a hostile record, or a terminal that lacks one: JSON's escape
-        words = json.dumps(told, indent=2, allow_nan=False, default=str)
-    click.echo(words)
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # a lone surrogate, or a character that the terminal lacks: JSON's escape
+        text = json.dumps(clean, indent=2, allow_nan=False, default=str)
+    click.echo(text)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", cut: str = "") -> None:
@@ -34,11 +34,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
     table = Table(
         title=Text(plain(title)) if title else None, title_justify="left", box=None, pad_edge=False, header_style="bold"
     )
-    for place, name in enumerate(columns):
-        numeric = all(isinstance(row[place], int | float) or row[place] in ("", "-") for row in rows)
+    for column, name in enumerate(columns):
+        numeric = all(isinstance(row[column], int | float) or row[column] in ("", "-") for row in rows)
         table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_word(value)) for value in row))
+        table.add_row(*(Text(_cell(value)) for value in row))
     console = stdout()
     console.print(table)
     if cut:
@@ -47,7 +47,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut: str) -> None:
     """A table where it fits the width, else one block of `name value` lines a row."""
-    cells = [[_word(value) for value in row] for row in rows]
+    cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     if sum(widths) + 2 * len(widths) <= stdout().width:
         print_table(columns, rows, cut=cut)
@@ -63,18 +63,18 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def say(message: str) -> None:
-    """One line of talk on stderr."""
+def print_message(message: str) -> None:
+    """One line on stderr."""
     click.echo(message, err=True)
 
 
-def tell(warnings: Iterable[str]) -> None:
-    """Says each warning on stderr."""
+def print_warnings(warnings: Iterable[str]) -> None:
+    """One line on stderr for each warning."""
     for warning in warnings:
-        say(f"warning: {warning}")
+        print_message(f"warning: {warning}")
 
 
-def _word(value: object) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -88,7 +88,7 @@ def plain(text: str) -> str:
 
 
 class _Stdout(Console):
-    """Stdout, which leaves it to `main` what a closed pager means."""
+    """Stdout that leaves a closed pager to `main`."""
 
     def on_broken_pipe(self) -> None:
         """Instead of an exit with 1."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lapledger.ledger.atomic_write import finite, write_atomically
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import say
+from lapledger.render.output import print_message
 
 if TYPE_CHECKING:
     from lapledger.replay.plots.figure import Kind
@@ -25,41 +25,41 @@ PICTURES = ("png", "svg")
 def endings(outs: Sequence[str]) -> list[Path]:
     """The files to write; UserError for an unknown ending, a file named twice or a folder that is not there.
 
-    Asked before anything is computed, so that nobody waits for a mistake.
+    Checked before anything is computed, so that a mistake costs no time.
     """
     paths = [Path(out) for out in outs]
     for path in paths:
         if path.suffix.lower().lstrip(".") not in (*TABLES, *PICTURES):
-            raise UserError(f"--out {path}: the ending says the format; use .csv, .parquet, .png or .svg")
+            raise UserError(f"--out {path}: unknown format; end the name in .csv, .parquet, .png or .svg")
         if path.is_dir() or not path.parent.is_dir():
-            raise UserError(f"--out {path}: no file can be there; make the folder, or choose another place")
+            raise UserError(f"--out {path}: no such folder, or a folder itself; create it, or choose another path")
     if len(set(paths)) != len(paths):
-        raise UserError("--out: a file is named twice; name each once")
+        raise UserError("--out: a file is given twice; give each once")
     return paths
 
 
 def flat(row: Mapping[str, Any], **pairs: tuple[str, str]) -> dict[str, Any]:
-    """The row with each of these columns, a pair of numbers or None, in two places; nan for none."""
-    found: dict[str, Any] = {}
+    """The row with each of these columns, a pair of numbers or None, in two columns; nan for none."""
+    columns: dict[str, Any] = {}
     for name, value in row.items():
         if name in pairs:
             low, high = (math.nan, math.nan) if value is None else value
-            found |= dict(zip(pairs[name], (low, high), strict=True))
+            columns |= dict(zip(pairs[name], (low, high), strict=True))
         else:
-            found[name] = value
-    return found
+            columns[name] = value
+    return columns
 
 
 def save(paths: Sequence[Path], rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> None:
     """Writes each file in the format of its ending, and says so; `about` goes into each row, and Parquet's metadata.
 
-    A number that is not known (nan) is an empty place. UserError or DiskFull in one line.
+    A number that is not known (nan) is an empty cell. UserError or DiskFull in one line.
     """
-    whole = [{**row, **about} for row in rows]
-    made = [(path, _bytes(path, whole, draw, about)) for path in paths]  # what cannot be drawn leaves no file behind
+    complete = [{**row, **about} for row in rows]
+    made = [(path, _bytes(path, complete, draw, about)) for path in paths]  # what cannot be drawn leaves no file behind
     for path, data in made:
         write_atomically(path, data)
-        say(f"written to {path}")
+        print_message(f"wrote {path}")
 
 
 def _bytes(path: Path, rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> bytes:

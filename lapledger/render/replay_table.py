@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from lapledger.render.intervals import of_shares
-from lapledger.render.output import print_table, tell
+from lapledger.render.output import count, print_table, print_warnings
 from lapledger.replay.estimates import Estimate
 from lapledger.replay.explanations.flips import Change, tally
 from lapledger.replay.judging.gates import Status, Verdicts, share_within
@@ -25,22 +25,22 @@ COLUMNS = (
     "criterion",
     "model",
     "problems",
-    "left out",
+    "excluded",
     "programs",
-    "refs",
+    "references",
     "missing",
     "undecided",
-    "pass@{k} %",
+    "pass@{k}, %",
     "95% interval",
-    "at most %",
+    "upper bound, %",
 )
 
 
 def show(campaigns: Sequence[JudgedCampaign]) -> None:
-    """Prints the estimates, what each criterion stands on, and what it left open."""
+    """Prints the estimates, the basis of each criterion, and what stayed undecided."""
     lacking = [missing(judged.measurements) for judged in campaigns]
     rows = [
-        _row(judged, one, cells) for judged, cells in zip(campaigns, lacking, strict=True) for one in judged.estimates
+        _row(judged, row, cells) for judged, cells in zip(campaigns, lacking, strict=True) for row in judged.estimates
     ]
     columns = [name.format(k=campaigns[0].k) for name in COLUMNS]
     print_table(columns, rows, title=f"campaign {campaigns[0].campaign}", cut=campaigns[0].cut)
@@ -48,86 +48,88 @@ def show(campaigns: Sequence[JudgedCampaign]) -> None:
         click.echo(f"{judged.name}: criterion {judged.criterion.hash[:12]}{_stands_on(judged)}")
     _show_within(campaigns)
     _show_undecided(campaigns)
-    tell(dict.fromkeys(warning for judged in campaigns for warning in judged.warnings))
+    print_warnings(dict.fromkeys(warning for judged in campaigns for warning in judged.warnings))
 
 
-def _row(judged: JudgedCampaign, one: Estimate, lacking: int) -> tuple[object, ...]:
-    sizes = sorted({one.references_min, one.references_max})
+def _row(judged: JudgedCampaign, row: Estimate, lacking: int) -> tuple[object, ...]:
+    sizes = sorted({row.references_min, row.references_max})
     return (
         judged.name,
-        one.model,
-        one.problems,
-        one.left_out,
-        one.programs,
+        row.model,
+        row.problems,
+        row.left_out,
+        row.programs,
         "..".join(map(str, sizes)),
         lacking,
-        one.undecided,
-        "-" if math.isnan(one.value) else f"{100 * one.value:.1f}",
-        of_shares(one.interval, one.method),
-        f"{100 * one.upper_bound:.1f}" if one.undecided else "-",
+        row.undecided,
+        "-" if math.isnan(row.value) else f"{100 * row.value:.1f}",
+        of_shares(row.interval, row.method),
+        f"{100 * row.upper_bound:.1f}" if row.undecided else "-",
     )
 
 
 def _stands_on(judged: JudgedCampaign) -> str:
-    """What a filter keeps and where the pool comes from, in words."""
-    words = ""
+    """What a filter keeps and where the pool comes from, as text."""
+    text = ""
     if judged.criterion.filters:
-        found = kept(judged)
-        doubt = f", {found.undecided} undecided" if found.undecided else ""
-        words += f"; keeps {found.kept} of {found.tests} optimization tests{doubt}"
-        words += f"; {len(found.left_out)} of {found.problems} problems left out"
-        words += f": {', '.join(found.left_out[:5])}{' ...' if len(found.left_out) > 5 else ''}" * bool(found.left_out)
+        filtered = kept(judged)
+        doubt = f", {filtered.undecided} undecided" if filtered.undecided else ""
+        text += f"; keeps {filtered.kept} of {filtered.tests} optimization tests{doubt}"
+        text += f"; {len(filtered.left_out)} of {filtered.problems} problems excluded"
+        text += f": {', '.join(filtered.left_out[:5])}{' ...' if len(filtered.left_out) > 5 else ''}" * bool(
+            filtered.left_out
+        )
     if judged.calibration:
         stored = judged.calibration.stored.name
-        words += f"; references of {stored} through calibration {judged.calibration.calibration_id[:12]}"
-    return words
+        text += f"; references of campaign {stored} by calibration {judged.calibration.calibration_id[:12]}"
+    return text
 
 
 def _show_within(campaigns: Sequence[JudgedCampaign]) -> None:
     rows = [
-        (judged.name, one.model, one.tests, *(f"{100 * n / one.tests:.1f}" for n in (one.least, one.most)))
+        (judged.name, row.model, row.tests, *(f"{100 * n / row.tests:.1f}" for n in (row.least, row.most)))
         for judged in campaigns
-        for one in within(judged)
-        if one.tests
+        for row in within(judged)
+        if row.tests
     ]
     if rows:
-        columns = ("criterion", "model", "tests", "within tau, %", "at most %")
+        columns = ("criterion", "model", "tests", "within tau, %", "upper bound, %")
         print_table(columns, rows, title="share of tests with a percentile of at most tau")
 
 
 def _show_undecided(campaigns: Sequence[JudgedCampaign]) -> None:
     rows = [(judged.name, model, kind, count) for judged in campaigns for model, kind, count in undecided(judged)]
     if rows:
-        print_table(("criterion", "model", "undecided because", "programs"), rows)
+        print_table(("criterion", "model", "reason undecided", "programs"), rows)
 
 
 def show_flips(before: str, after: str, changes: Sequence[Change], *, name_flips: bool) -> None:
     """Prints how many verdicts flipped, and with `name_flips` which."""
-    click.echo(f"{before} -> {after}: {len(changes)} verdicts flipped, nothing was run")
+    click.echo(f"{before} -> {after}: {count(len(changes), 'verdict')} flipped; no programs were re-executed")
     if name_flips and changes:
-        rows = [(c.program, word(c.before), word(c.after), c.reason_after) for c in changes]
-        print_table(("program", "before", "after", "because"), rows)
+        rows = [(c.program, status_name(c.before), status_name(c.after), c.reason_after) for c in changes]
+        print_table(("program", "before", "after", "reason"), rows)
 
 
-def word(status: Status) -> str:
+def status_name(status: Status) -> str:
     """`pass`, `fail` or `undecided`."""
     return status.name.lower()
 
 
 def as_json(campaigns: Sequence[JudgedCampaign], flipped: Sequence[tuple[str, str, list[Change]]]) -> Any:
-    """Everything that `lap replay` prints, and every verdict."""
+    """Everything that `lap replay` prints, and every verdict, as plain data."""
     return {
         "cut": campaigns[0].cut,
         "campaign": campaigns[0].campaign,
         "problems": [m.problem for m in campaigns[0].measurements],
         "criteria": [_criterion(judged) for judged in campaigns],
-        "flips": [_flips(*found) for found in flipped],
+        "flips": [_flips(*filtered) for filtered in flipped],
     }
 
 
 def _flips(before: str, after: str, changes: Sequence[Change]) -> dict[str, Any]:
     programs = [
-        {"program": c.program, "before": word(c.before), "after": word(c.after), "reason": c.reason_after}
+        {"program": c.program, "before": status_name(c.before), "after": status_name(c.after), "reason": c.reason_after}
         for c in changes
     ]
     return {"before": before, "after": after, "count": len(changes), "tally": tally_rows(changes), "programs": programs}
@@ -150,7 +152,7 @@ def _criterion(judged: JudgedCampaign) -> dict[str, Any]:
         "missing": missing(judged.measurements),
         "filter": asdict(kept(judged)) if judged.criterion.filters else None,
         "beyond": {"runs": runs, "programs": programs},
-        "within": [asdict(one) for one in within(judged)],
+        "within": [asdict(row) for row in within(judged)],
         "undecided": [{"model": model, "reason": kind, "programs": count} for model, kind, count in undecided(judged)],
         "warnings": list(judged.warnings),
         "estimates": judged.estimate_rows,
@@ -168,7 +170,7 @@ def _verdicts(v: Verdicts, judged: JudgedCampaign) -> list[dict[str, Any]]:
     return [
         {
             "program": v.programs[row],
-            "status": word(Status(int(v.status[row]))),
+            "status": status_name(Status(int(v.status[row]))),
             "q": [int(v.q_lo[row]), int(v.q_hi[row]), int(v.q_den[row])],
             "references": int(v.pool_size[row]),
             "reason": v.reason[row],

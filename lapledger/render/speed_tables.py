@@ -1,4 +1,4 @@
-"""What `lap compare` says of speed: win rates, best of N, programs slower than all references, and A/A figures."""
+"""Speed tables of `lap compare`: win rates, best of N, programs slower than all references, and A/A figures."""
 
 import math
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ from lapledger.replay.estimates import BestOf, SlowShare, WinRate
 from lapledger.workflows.analysis.compare import BestRow, Comparison
 
 WINS = (
-    "reading",
+    "quality metric",
     "problems",
     "samples",
     "wins",
     "losses",
     "ties",
     "undecided",
-    "left out",
-    "WR %",
+    "excluded",
+    "win rate, %",
     "95% over problems",
     "bootstrap",
     "95% over runs",
-    "if undecided",
+    "bounds if undecided",
 )
 BEST = (
     "run",
@@ -31,45 +31,49 @@ BEST = (
     "problems",
     "samples",
     "1 - q",
-    "at most",
+    "upper bound",
     "speed / median reference",
-    "speed at most",
+    "speed upper bound",
     "speed problems",
 )
 
 
-def show_speeds(found: Comparison) -> None:
+def show_speeds(comparison: Comparison) -> None:
     """Prints a table for each question about speed."""
-    if found.wins:
-        print_table(WINS, [_win(row) for row in found.wins], title="A faster than B, by the speed of a correct sample")
-    _show_best(found.best)
-    _show_slower(found)
-    _show_same(found)
+    if comparison.wins:
+        print_table(
+            WINS,
+            [_win(row) for row in comparison.wins],
+            title="win rate: A faster than B, by the speed of a correct sample",
+        )
+    _show_best(comparison.best)
+    _show_slower(comparison)
+    _show_same(comparison)
 
 
-def _win(one: WinRate) -> tuple[object, ...]:
+def _win(rate: WinRate) -> tuple[object, ...]:
     return (
-        one.reading,
-        one.problems,
-        f"{one.samples[0]} and {one.samples[1]}",
-        one.wins,
-        one.losses,
-        len(one.ties),
-        len(one.undecided),
-        len(one.left_out),
-        "-" if one.value is None else percent(one.value),
-        of_shares(one.interval),
-        of_shares(one.bootstrapped),
-        of_shares(one.over_runs),
-        of_shares(one.bounds),
+        rate.reading,
+        rate.problems,
+        f"{rate.samples[0]} and {rate.samples[1]}",
+        rate.wins,
+        rate.losses,
+        len(rate.ties),
+        len(rate.undecided),
+        len(rate.left_out),
+        "-" if rate.value is None else percent(rate.value),
+        of_shares(rate.interval),
+        of_shares(rate.bootstrapped),
+        of_shares(rate.over_runs),
+        of_shares(rate.bounds),
     )
 
 
 def _show_best(rows: Sequence[BestRow]) -> None:
-    """Quality and speed of the best of N samples, for each training run; of many N powers of two and the last."""
+    """Quality and speed of the best of N samples, for each training run; for many N the powers of two and the last."""
     most = {row.run: row.quality.n for row in rows}
     shown = [row for row in rows if row.quality.n & (row.quality.n - 1) == 0 or row.quality.n == most[row.run]]
-    print_table(BEST, [_best(row) for row in shown], title="Best of N samples, failed ones worth 0; --json has every N")
+    print_table(BEST, [_best(row) for row in shown], title="best of N samples, failed ones worth 0; --json has every N")
 
 
 def _best(row: BestRow) -> tuple[object, ...]:
@@ -93,19 +97,19 @@ def _speed_at_most(speed: BestOf) -> str:
     return f"{speed.upper_bound:.3f}" if speed.upper_bound > speed.value else "-"
 
 
-def _show_slower(found: Comparison) -> None:
-    columns = ("run", "problems", "correct", "slower", "undecided", "%")
-    rows = [(run, *_slow(one)) for run, one in found.slower.items()]
-    print_table(columns, rows, title="Correct programs slower in total than every reference")
+def _show_slower(comparison: Comparison) -> None:
+    columns = ("run", "problems", "correct", "slower", "undecided", "share, %")
+    rows = [(run, *_slow(rate)) for run, rate in comparison.slower.items()]
+    print_table(columns, rows, title="correct programs slower in total than every reference")
 
 
-def _slow(one: SlowShare) -> tuple[object, ...]:
-    return one.problems, one.correct, one.slower, one.undecided, "-" if one.value is None else percent(one.value)
+def _slow(rate: SlowShare) -> tuple[object, ...]:
+    return rate.problems, rate.correct, rate.slower, rate.undecided, "-" if rate.value is None else percent(rate.value)
 
 
-def _show_same(found: Comparison) -> None:
-    if not found.same:
-        click.echo("A/A: no program was run in two campaigns or repeated, so no false speed-up can be told")
+def _show_same(comparison: Comparison) -> None:
+    if not comparison.same:
+        click.echo("A/A baseline: not available, as no program was run in two campaigns or repeated")
         return
     columns = (
         "between",
@@ -114,22 +118,22 @@ def _show_same(found: Comparison) -> None:
         "pairs",
         "speed-up",
         "95% over problems",
-        "usual",
-        "95% below",
-        "most",
+        "median",
+        "95th percentile",
+        "maximum",
     )
     rows = [
         (
-            one.between,
-            one.problems,
-            one.programs,
-            one.pairs,
-            f"{one.speedup:.4f}",
-            "-" if one.interval is None else f"{one.interval[0]:.4f} .. {one.interval[1]:.4f}",
-            f"{one.usual:.4f}",
-            f"{one.p95:.4f}",
-            f"{one.largest:.4f}",
+            rate.between,
+            rate.problems,
+            rate.programs,
+            rate.pairs,
+            f"{rate.speedup:.4f}",
+            "-" if rate.interval is None else f"{rate.interval[0]:.4f} .. {rate.interval[1]:.4f}",
+            f"{rate.usual:.4f}",
+            f"{rate.p95:.4f}",
+            f"{rate.largest:.4f}",
         )
-        for one in found.same
+        for rate in comparison.same
     ]
-    print_table(columns, rows, title="A/A: how much faster the same code seems to be than itself")
+    print_table(columns, rows, title="A/A baseline: apparent speed-up of identical code")

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.progress import Progress
 
-from lapledger.render.output import progress, say
+from lapledger.render.output import print_message, progress
 
 LINE_SECONDS = 15
 """How often a line stands in for the bar where none is drawn."""
@@ -35,7 +35,7 @@ class TerminalProgress:
             self._printed = time.monotonic()
             task = self._bar.tasks[0]
             suffix = f" ({task.fields['note']})" if task.fields["note"] else ""
-            say(f"{self._description}: {completed} of {task.total:.0f} done{suffix}")
+            print_message(f"{self._description}: {completed} of {task.total:.0f} done{suffix}")
 
 
 class TerminalReporter:
@@ -43,11 +43,11 @@ class TerminalReporter:
 
     def message(self, text: str) -> None:
         """One line on stderr."""
-        say(text)
+        print_message(text)
 
     def warning(self, text: str) -> None:
         """One line on stderr that begins with `warning: `."""
-        say(f"warning: {text}")
+        print_message(f"warning: {text}")
 
     @contextmanager
     def progress(self, description: str, total: int) -> Iterator[TerminalProgress]:

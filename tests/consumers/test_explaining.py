@@ -22,7 +22,7 @@ def test_a_program_of_another_campaign_is_named(tmp_path: Path) -> None:
     words = ("why", program_id("beta", "r3"), "--criterion", "top-50", "--campaign", "nightly")
     done = lap(*words, "--ledger", tmp_path / "ledger")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "campaign 'nightly' holds nothing of problem 'beta'" in done.err
+    assert "campaign 'nightly' has no results of problem 'beta'" in done.err
 
 
 def test_a_trace_tells_an_open_gate_and_another_kernel(tmp_path: Path) -> None:

@@ -383,5 +383,5 @@ def test_the_command_rebuilds_and_says_what_it_left_out(ledger: Ledger, monkeypa
     done = lap("ledger", "rebuild", *place, "--head", word)
     assert done.code == 0
     assert done.out.splitlines()[1:] == [f"head {word.split('@')[0]}", f"cut {word.split('@')[1]}"]
-    assert "left out, as it covers no more: the chain of 3 manifests" in done.err
+    assert "excluded, as it covers no more: the chain of 3 manifests" in done.err
     assert lap("verify", *place, "--head", word).code == 0

@@ -67,7 +67,8 @@ def test_two_criteria_count_and_name_their_flips(folder: Path) -> None:
     (flips,) = found["flips"]
     assert {row["program"] for row in flips["programs"]} == flipped
     assert flips["count"] == len(flipped) > 0
-    assert f"correct -> top-50: {len(flipped)} verdicts flipped, nothing was run" in well(*words, cwd=folder).out
+    shown = well(*words, cwd=folder).out
+    assert f"correct -> top-50: {len(flipped)} verdicts flipped; no programs were re-executed" in shown
     named = well(*words, "--flips", cwd=folder).out
     assert all(program in named for program in flipped)
     assert sql(folder / ".lap", "SELECT count(*) FROM execution") == before
@@ -246,7 +247,7 @@ def test_a_head_written_down_is_checked_later(copy: Path) -> None:
     word = well("verify", "--print-head", cwd=copy).out.strip()
     shown = well("verify", "--print-head", "--json", cwd=copy).json
     proven = well("verify", "--json", cwd=copy).json
-    assert word == shown["word"] == f"{proven['head']}@{proven['cut']}" == f"{shown['head']}@{shown['cut']}"
+    assert word == shown["token"] == f"{proven['head']}@{proven['cut']}" == f"{shown['head']}@{shown['cut']}"
     well("run", "--campaign", "second", cwd=copy)
     well("seal", cwd=copy)
     assert well("verify", "--head", word, "--json", cwd=copy).json["problems"] == []

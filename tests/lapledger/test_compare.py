@@ -76,7 +76,7 @@ def test_win_rates_best_of_n_and_slow_programs(one: Path) -> None:
     assert best["base-1", 4]["speed"]["value"] == pytest.approx(3 / 4 * 55 / 55)
     assert sorted(best) == [(run, n) for run in ("base-1", "top-1") for n in (1, 2, 3, 4)]
     assert best["top-1", 3]["quality"]["value"] == pytest.approx((3 * (3 * 0.9 + 0.5) / 4 + 0.9) / 4)
-    told = well("compare", "top-1", "base-1", "--ledger", one).out.split("Best of N samples")[1].split("Correct")[0]
+    told = well("compare", "top-1", "base-1", "--ledger", one).out.split("best of N samples")[1].split("Correct")[0]
     assert [line.split()[1] for line in told.splitlines() if line.startswith("top-1")] == ["1", "2", "4"]
     assert found["slower"]["top-1"] == {
         "problems": 4, "correct": 13, "slower": 0, "undecided": 0, "value": 0.0
@@ -105,7 +105,7 @@ def test_tables_say_what_they_leave_out(one: Path) -> None:
     done = well("compare", "top-1", "base-1", "--ledger", one, "--tiers", "none", "--resamples", "500")
     assert "ties by the worst: p1.0123456789ab, p2.0123456789ab, p3.0123456789ab" in done.err
     assert "no win or loss, as one arm has no correct sample: p4.0123456789ab" in done.err
-    assert "A/A: no program was run in two campaigns or repeated" in done.out
+    assert "A/A baseline: not available, as no program was run in two campaigns or repeated" in done.out
     assert "Holm p" in done.out
     assert "warning: p_10 needs pools" not in done.err
     (row,) = [line.split() for line in done.out.splitlines() if line.split()[:2] == ["50", "all"]]
@@ -180,7 +180,7 @@ def test_a_calibration_of_all_kinds_is_a_table(both: Path, tmp_path: Path) -> No
     assert [name for name in rows if name in KINDS] == list(KINDS)
     assert rows["none"].endswith("no map")
     assert rows["affine"].endswith("kept")
-    assert "kept: calibration" in done.err
+    assert "stored: calibration" in done.err
     assert sql(root, "SELECT kind, refused FROM calibration") == [["affine", ""]]
     tried = well(*words, "--kind", "all", "--json").json["tried"]
     assert [one["kind"] for one in tried] == list(KINDS[1:])

@@ -64,12 +64,12 @@ def test_the_table_tells_the_same(ledger: Path) -> None:
     """One block a flip, then the summary by model and kind, and both cuts."""
     done = well("diff", "loose", "strict", "--rows", "1", "--ledger", ledger)
     assert f"{program_id(STEPS, 'middle')}  (model)  pass -> fail" in done.out
-    assert "25 ms, percentile 50.0 (k 4 of 8), between ref20." in done.out
+    assert "25 ms, percentile 50.0 (rank 4 of 8), between ref20." in done.out
     assert "loose -> strict: 4 flips" in done.out
     rows = [line.split() for line in done.out.splitlines() if "pass -> fail  " in line]
     assert [(row[0], row[-1]) for row in rows if row[0] in ("human", "model")] == [("human", "3"), ("model", "1")]
     assert done.out.count("cut control=") == 2
-    assert "3 more flips; --rows 0 shows all of them" in done.err
+    assert "3 more flips; --rows 0 shows all" in done.err
     assert well("diff", "loose", "strict", "--rows", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
 
 
@@ -101,12 +101,12 @@ def test_two_criteria_at_one_cut(ledger: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "name two stored replays"),
-        (("loose",), "name two stored replays"),
-        (("loose", "strict", "--criterion-a", "correct"), "name two stored replays"),
+        ((), "give two stored replays"),
+        (("loose",), "give two stored replays"),
+        (("loose", "strict", "--criterion-a", "correct"), "give two stored replays"),
         (("--criterion-a", "correct"), "--criterion-b"),
         (("loose", "none"), "no replay 'none'"),
-        (("loose", "strict", "--campaign", "nightly"), "leave --campaign out"),
+        (("loose", "strict", "--campaign", "nightly"), "omit --campaign"),
         (("--criterion-a", "correct", "--criterion-b", "topp"), "did you mean"),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_stored_verdict_that_the_facts_deny_is_said_loudly(ledger: Path) -> No
     append(ledger, [event])
     done = lap("diff", "loose", "forged", "--ledger", ledger)
     assert done.code == 1
-    assert "WARNING: replay 'forged' is not what the facts at its cut say: 5 differences" in done.err
+    assert "WARNING: replay 'forged' no longer matches the data at its cut: 5 differences" in done.err
     assert "stored as pass, the facts at its cut say fail" in done.err
     assert "loose -> forged: 4 flips" in done.out
     found = json.loads(lap("diff", "loose", "forged", "--ledger", ledger, "--json").out)

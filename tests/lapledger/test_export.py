@@ -196,7 +196,7 @@ def test_no_path_of_this_machine_and_nothing_half_written(export: str, word: str
 def test_mistakes(home: Path, tmp_path: Path) -> None:
     """A folder that exists, a model and a campaign that do not."""
     done = lap("export", "csv", tmp_path, cwd=home)
-    assert (done.code, "exists; name a folder" in done.err) == (2, True)
+    assert (done.code, "exists; choose a new folder" in done.err) == (2, True)
     done = lap("export", "evalplus", tmp_path / "x", "--model", "nobody", cwd=home)
     assert (done.code, "known: human, model" in done.err) == (2, True)
     done = lap("export", "inspect", tmp_path / "x", "--campaign", "none", cwd=home)

@@ -169,7 +169,7 @@ def test_a_ledger_on_servers_is_ok(
     """Copied there with one command; checksums are looked at too. And a backup brings it back into a folder."""
     parts = ("--to-sql", postgres_database, "--to-kafka", kafka_settings.address)
     prefix = ("--to-kafka-prefix", kafka_settings.prefix)
-    moved = well("ledger", "copy", "--to", tmp_path / "moved", *parts, *prefix, "--ledger", ledger, "--json").json
+    moved = well("ledger", "copy", tmp_path / "moved", *parts, *prefix, "--ledger", ledger, "--json").json
     words = {"SQL": postgres_database, "KAFKA": kafka_settings.address, "KAFKA_PREFIX": kafka_settings.prefix}
     with monkeypatch.context() as patch:
         for name, word in words.items():

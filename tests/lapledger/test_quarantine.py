@@ -76,7 +76,7 @@ def test_a_record_is_shown_whole(ledger: Path) -> None:
     assert "00000000  1b 5b 30 6d 00 01 02 03" in shown.out
     assert "000000f0" in shown.out
     assert "00000100" not in shown.out
-    assert "260 more bytes; --raw writes them all" in shown.err
+    assert "260 more bytes; --raw writes all" in shown.err
     assert "\x1b" not in shown.out
     payload = b"\x1b[0m" + bytes(range(256)) * 2
     found = well("quarantine", "show", 3, "--ledger", ledger, "--json").json
@@ -124,7 +124,7 @@ def test_a_retry_after_a_fix_tells_the_new_admissions(ledger: Path) -> None:
 def test_one_record_or_one_reason_is_retried(ledger: Path) -> None:
     """What was admitted before is passed over; exit code 0 when nothing stays."""
     done = well("quarantine", "retry", 2, "--ledger", ledger)
-    assert "1 records admitted, 0 stay in quarantine" in done.err
+    assert "1 record admitted, 0 still quarantined" in done.err
     assert "nothing to retry" in well("quarantine", "retry", 2, "--ledger", ledger).err
     well("quarantine", "retry", "--reason", "unknown-type", "--ledger", ledger)
     assert lap("quarantine", "retry", "--reason", "bad-header", "--ledger", ledger).code == 1

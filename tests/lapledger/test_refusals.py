@@ -28,9 +28,9 @@ NIGHTLY = ("--campaign", "nightly")
         (("calibrate", "--from", "a", "--to", " "), "--to: give the id of a campaign"),
         (
             ("calibrate", "--from", "a", "--to", "b", "--calibration", "none"),
-            "none: there is no such map to fit",
+            "none: nothing to fit",
         ),
-        (("replay", "--flips"), "--flips names what flips between two questions; add --against"),
+        (("replay", "--flips"), "--flips compares two criteria; add --against"),
         (("replay", "--calibration-from", "main"), "--calibration-from main: no criterion here uses a calibration"),
         (
             ("sweep", "--tau", "50", "--calibration-from", "main"),
@@ -48,8 +48,8 @@ NIGHTLY = ("--campaign", "nightly")
             ("diff", "one", "other", "--calibration-from", "main"),
             "--calibration-from main: no criterion here uses a calibration",
         ),
-        (("replay", "--campaign", ""), "--campaign: give the id of a campaign, or leave the option out"),
-        (("sweep", "--campaign", " "), "--campaign: give the id of a campaign, or leave the option out"),
+        (("replay", "--campaign", ""), "--campaign: give the id of a campaign, or omit the option"),
+        (("sweep", "--campaign", " "), "--campaign: give the id of a campaign, or omit the option"),
         (
             ("replay", "--list", "--name", "q", "--reason", "r", "--store"),
             "omit --name, --reason, --store/--preview",

@@ -60,8 +60,8 @@ def test_bounds_and_intervals_stand_apart(ledger: Path) -> None:
     assert found["undecided"] == [{"model": "model", "reason": "missing tests", "programs": 1}]
     table = well("replay", "--ledger", ledger).out
     header = next(line for line in table.splitlines() if line.startswith("criterion"))
-    assert [name for name in ("95% interval", "at most %") if name in header] == ["95% interval", "at most %"]
-    assert "undecided because" in table
+    assert [name for name in ("95% interval", "upper bound, %") if name in header] == ["95% interval", "upper bound, %"]
+    assert "reason undecided" in table
 
 
 def test_the_interval_over_problems_is_told_with_its_method(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_filter_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert none["filter"] == {"tests": 2, "kept": 0, "undecided": 0, "problems": 1, "left_out": [STEPS]}
     assert (none["estimates"][0]["left_out"], none["estimates"][0]["problems"]) == (1, 0)
     table = well("replay", "--criterion", "pre-2s", "--ledger", tmp_path / "lap").out
-    assert f"keeps 0 of 2 optimization tests; 1 of 1 problems left out: {STEPS}" in table
+    assert f"keeps 0 of 2 optimization tests; 1 of 1 problems excluded: {STEPS}" in table
     assert "nan" not in table
 
 
@@ -364,7 +364,7 @@ def test_multitask_alternates_by_groups_of_rollouts(tmp_path: Path) -> None:
     groups = rollouts({"g1": ("fast1", "slow1"), "g2": ("fast2", "slow2")})
     append(tmp_path / "lap", [*groups, *facts])
     done = well("reward", "--criterion", "multitask", "--ledger", tmp_path / "lap", "--json")
-    assert "4 of 8 programs belong to no group of rollouts: their reward stays undecided" in done.err
+    assert "4 of 8 programs belong to no group of rollouts; their reward stays undecided" in done.err
     values = {r["program_id"].split("/")[1].split(".")[0]: r["value"] for r in done.json["rewards"]}
     pairs = [(values[f"fast{i}"], values[f"slow{i}"]) for i in (1, 2)]
     assert sorted(pairs) == [(-1, 1), (1, -1)]

@@ -54,7 +54,7 @@ def test_the_table_says_verdicts_cut_and_seed(folder: Path) -> None:
     assert lines["pre-2s"].rstrip().endswith("undecided")
     assert f"cut {cut}" in done.out
     assert "seed 0" in done.out
-    assert "pre-2s: 3 problems left the environment" in done.err
+    assert "pre-2s: 3 problems excluded" in done.err
 
 
 def test_every_preset_by_default_and_as_files(folder: Path, tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_what_was_never_drawn_is_told(tmp_path: Path) -> None:
     asked = tmp_path / "late.toml"
     asked.write_text('timeouts = "tolerated"\nin_time = "required"\nreading = "over-limit"\nlimit_ms = 20000\n')
     done = well("simulate", "--criterion", asked, cwd=tmp_path)
-    assert "1 programs have no place in the order: their correctness or quality is undecided" in done.err
-    assert "late: at 6 places of u no reward is known, and nothing was drawn" in done.err
+    assert "1 program not ranked: correctness or quality is undecided" in done.err
+    assert "late: no reward is known at 6 values of u, where nothing was drawn" in done.err
     (one,) = well("simulate", "--criterion", asked, "--json", cwd=tmp_path).json["simulations"]
     assert (one["f"][:6], one["f"][6:]) == ([None] * 6, [1.0] * 15)
     assert (one["undecided"], one["verdict"]) == (2, "undecided")

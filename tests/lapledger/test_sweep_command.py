@@ -102,15 +102,13 @@ def test_a_sweep_in_every_format(folder: Path, tmp_path: Path) -> None:
     assert {row["cut"] for row in read} == {asked["cut"]}
     assert f"cut {asked['cut']}" in done.out
     assert f"criterion {asked['hash'][:12]}" in done.out
-    assert [line for line in done.err.splitlines() if line.startswith("written to")] == [
-        f"written to {o}" for o in outs
-    ]
+    assert [line for line in done.err.splitlines() if line.startswith("wrote ")] == [f"wrote {o}" for o in outs]
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--tau", "1:100:1", "--alpha", "0.5:1.499:0.001"), "the grid asks for 100000 replays, and 20000 is the most"),
+        (("--tau", "1:100:1", "--alpha", "0.5:1.499:0.001"), "the grid has 100000 replays, above the limit of 20000"),
         (("--alpha", "0:1"), "a range is FIRST:LAST:STEP"),
         (("--alpha", "0.5:1.5:0"), "a range is FIRST:LAST:STEP"),
         (("--alpha", "-1"), "a factor must be above 0"),
@@ -123,9 +121,9 @@ def test_a_sweep_in_every_format(folder: Path, tmp_path: Path) -> None:
         (("--optimization-limit", "500us"), "use whole ms"),
         (("--tau", "0"), "whole percents from 1 to 100"),
         (("--tau", "12.5"), "whole percents from 1 to 100"),
-        (("--out", "x.pdf"), "use .csv, .parquet, .png or .svg"),
-        (("--out", "nowhere/x.csv"), "no file can be there"),
-        (("--out", "x.csv", "--out", "x.csv"), "a file is named twice"),
+        (("--out", "x.pdf"), "end the name in .csv, .parquet, .png or .svg"),
+        (("--out", "nowhere/x.csv"), "no such folder, or a folder itself"),
+        (("--out", "x.csv", "--out", "x.csv"), "a file is given twice"),
         (("--clock", "memory", "--alpha", "1,2"), "references are scaled in time"),
     ],
 )
@@ -181,7 +179,7 @@ def test_a_family_that_decides_nothing_is_told(folder: Path) -> None:
     """One run alone: no spread, so nothing is decided; the interval over problems is named as such."""
     done = well("matrix", "--run", "base", "--criterion", "rlvr", cwd=folder)
     assert "warning: correctness only: a spread of 0.0 points is within its interval, ±0.0" in done.err
-    assert "where no run was repeated nothing is known of what training it again would change" in done.err
+    assert "runs that were not repeated have no interval over trainings" in done.err
 
 
 def test_runs_of_a_matrix(folder: Path) -> None:
@@ -196,7 +194,7 @@ def test_humans_alone_are_no_training_runs(tmp_path: Path) -> None:
     """Where only humans made programs the matrix asks to be told who trained; told so, it has one row a run."""
     make_campaign(tmp_path / ".lap", list(REFERENCES))
     done = lap("matrix", cwd=tmp_path)
-    assert (done.code, "only humans made programs here; name a run with --run human" in done.err) == (2, True)
+    assert (done.code, "all programs here are human; use --run human" in done.err) == (2, True)
     found = well("matrix", "--run", "human", "--criterion", "rlvr", "--json", cwd=tmp_path).json
     assert [one["pass_at_1"] for one in found["cells"]] == [100]
 
@@ -295,7 +293,7 @@ def test_a_curve_falls_with_tau_in_the_table_and_picture(folder: Path, tmp_path:
         ((), 'no rollouts of a training run are stored; give --checkpoint "NAME-{step}"'),
         (("--checkpoint", "run"), "write {step} once"),
         (("--checkpoint", "x-{step}"), "no model matches 'x-{step}'"),
-        (("--checkpoint", "run-{step}", "--training", "t"), "give one of them"),
+        (("--checkpoint", "run-{step}", "--training", "t"), "use one of them"),
         (("--checkpoint", "run-{step}", "--tiers", "stored"), "names no tier"),
         (("--checkpoint", "run-{step}", "--tiers", "tokens"), "are not in the ledger; use --tiers none"),
     ],

@@ -121,7 +121,7 @@ def test_a_shared_run_is_traced_explained_and_proven(scored: list[float | None],
     assert (done["program"]["program_id"], done["executed"]) == (program, rows[0][3])
     assert [test["outcome"] for test in done["tests"]] == ["accepted"] * 3
     assert done["tests"] == well("trace", first, "--ledger", ledger, "--json").json["tests"]
-    assert "not run itself" in well("trace", reward, "--ledger", ledger).out
+    assert "not executed itself" in well("trace", reward, "--ledger", ledger).out
     assert well("why", program, "--ledger", ledger, "--criterion", "rlvr-added-tests", "--json").code == 0
     assert well("verify", "--ledger", ledger).code == 0
     well("trace", reward, "--ledger", ledger, "--bundle", tmp_path / "reward.zip")
@@ -208,7 +208,7 @@ def test_verl_asks_for_a_shuffled_batch(asked: Rewards, ledger: Path) -> None:
     assert found == [[*common, ordinal, None, "verl2", value] for ordinal, value in expected]
     [[campaign]] = sql(ledger, "SELECT DISTINCT campaign_id FROM verdict WHERE model = 'verl2'")
     done = lap("curve", "--ledger", ledger, "--criterion", "rlvr", "--campaign", campaign)
-    assert (done.code, "rollouts of an unknown step are at no checkpoint" in done.err) == (2, True)
+    assert (done.code, "rollouts of an unknown step have no checkpoint" in done.err) == (2, True)
 
 
 def test_two_processes_that_ask_one_by_one_are_refused(asked: Rewards, ledger: Path) -> None:

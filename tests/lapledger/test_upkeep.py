@@ -59,7 +59,7 @@ def test_a_dry_run_only_looks_and_a_real_one_asks(ledger: Path) -> None:
     assert "no event names it" in seen.out
     assert "0 of 1 files removed" in seen.err
     done = process("ledger", "gc", "--ledger", ledger)
-    assert (done.code, "add --yes, or look first with --dry-run" in done.err) == (2, True)
+    assert (done.code, "add --yes, or preview with --dry-run" in done.err) == (2, True)
     assert (ledger / "blobs" / "ab" / "stray").exists()
     assert "1 of 1 files removed, 5 bytes" in well("ledger", "gc", "--yes", "--ledger", ledger).err
     assert not (ledger / "blobs" / "ab" / "stray").exists()
@@ -104,4 +104,4 @@ def test_an_object_store_asks_for_a_longer_grace(ledger: Path, monkeypatch: pyte
     monkeypatch.setenv("LAP_STORE", "s3://bucket/lap")
     done = lap("ledger", "gc", "--grace", 1, "--ledger", ledger)
     assert (done.code, done.out) == (2, "")
-    assert "--grace 1: on an object store 2 days are the least; choose more" in done.err
+    assert "--grace 1: on an object store the minimum is 2 days" in done.err

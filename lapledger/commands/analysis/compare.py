@@ -19,18 +19,29 @@ TAUS = ("100", "50", "30", "10")
 @click.argument("a")
 @click.argument("b")
 @criterion_options(tau=False)
-@click.option("--tau", "taus", multiple=True, metavar="PERCENT", help="p_tau; repeat.  [default: 100, 50, 30, 10]")
-@click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
-@click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="Difficulty tiers.  [default: auto]")
-@click.option("--b-campaign", default=None, metavar="ID", help="Campaign of B, where it is not that of A.")
+@click.option(
+    "--tau", "taus", multiple=True, metavar="PERCENT", help="p_tau threshold; repeat.  [default: 100, 50, 30, 10]"
+)
+@click.option("--k", default=1, type=click.IntRange(1), help="k of pass@k.  [default: 1]")
+@click.option(
+    "--tiers", "tier_source", default="auto", type=click.Choice(HOW), help="Difficulty tiers.  [default: auto]"
+)
+@click.option("--b-campaign", default=None, metavar="ID", help="Campaign of B.  [default: that of A]")
 @click.option(
     "--replicate-campaign", default=None, metavar="ID", help="Campaign that repeated the same programs (A/A baseline)."
 )
 @from_option
-@click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap.  [default: 0]")
-@click.option("--resamples", default=10_000, type=click.IntRange(100), help="[default: 10000]")
 @click.option(
-    "--adjust", default="holm", type=click.Choice(["holm", "fdr_bh"]), help="p over all comparisons.  [default: holm]"
+    "--seed", default=0, type=click.IntRange(0), metavar="N", help="Random seed of the bootstrap.  [default: 0]"
+)
+@click.option(
+    "--resamples", default=10_000, type=click.IntRange(100), metavar="N", help="Bootstrap resamples.  [default: 10000]"
+)
+@click.option(
+    "--adjust",
+    default="holm",
+    type=click.Choice(["holm", "fdr_bh"]),
+    help="Multiple-comparison correction.  [default: holm]",
 )
 @engine_options
 @campaign_option
@@ -43,7 +54,7 @@ def command(
     criterion_flags: CriterionFlags,
     taus: tuple[str, ...],
     k: int,
-    told_by: str,
+    tier_source: str,
     b_campaign: str | None,
     replicate_campaign: str | None,
     source: str | None,
@@ -56,10 +67,10 @@ def command(
     as_json: bool,
     engine: Engine,
 ) -> None:
-    """Compare A with B: paired differences, relative gains, win rates, tiers, best of N, and what noise alone does.
+    """Compare A with B: paired differences, relative gains, win rates, tiers, best of N, and a noise baseline.
 
     A and B are models, patterns that name training runs (`rlvr-*`, `rlvr-{seed}`), or declared runs
-    (`reward=collapsed-binary`). The uncertainty over problems and that over training runs stand in two columns.
+    (`reward=collapsed-binary`). Uncertainty over problems and over training runs are separate columns.
     Programs of two campaigns are compared only through a stored calibration that --calibration names.
 
     \b
@@ -74,15 +85,15 @@ def command(
     from lapledger.workflows.analysis.comparison_arms import find_arms
 
     _, criterion = criterion_flags.read()
-    asked = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
+    settings = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
     with open_questions(read_settings(ledger=ledger).location, at) as questions:
         arms = find_arms(
             questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine, reporter=TERMINAL
         )
-        of_problem, followed = tiers(questions, arms.a.judged.measurements, told_by)
+        of_problem, tiers_used = tiers(questions, arms.a.judged.measurements, tier_source)
         same = same_code(questions, arms, replicate_campaign)
-        found = compare(arms, asked, of_problem, same, reporter=TERMINAL)
+        comparison = compare(arms, settings, of_problem, same, reporter=TERMINAL)
         if as_json:
-            print_json(plain(arms, asked, found, followed))
+            print_json(plain(arms, settings, comparison, tiers_used))
         else:
-            show(arms, asked, found, followed)
+            show(arms, settings, comparison, tiers_used)

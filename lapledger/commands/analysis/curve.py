@@ -22,7 +22,7 @@ from lapledger.cli.study_options import (
 )
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
-from lapledger.render.output import print_json, print_table, progress, tell
+from lapledger.render.output import print_json, print_table, print_warnings, progress
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import Engine
@@ -46,10 +46,10 @@ COLUMNS = (
     "undecided",
     "p_tau, %",
     "95% interval",
-    "at most, %",
-    "gain on the first, %",
+    "upper bound, %",
+    "gain on first, %",
     "95% of gain",
-    "gain if undecided, %",
+    "gain bounds if undecided, %",
 )
 ROLLOUTS = """
 SELECT DISTINCT p.program_id, g.training_id, r.policy
@@ -59,21 +59,23 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 
 @click.command()
 @criterion_options(tau=False)
-@click.option("--checkpoint", "pattern", default=None, metavar="PATTERN", help="Models by name, as in qwen-{step}.")
+@click.option("--checkpoint", "pattern", default=None, metavar="PATTERN", help="Models by name, e.g. qwen-{step}.")
 @click.option(
-    "--training", default=None, metavar="ID", help="A stored training run.  [default: all, without --checkpoint]"
+    "--training", default=None, metavar="ID", help="Stored training run.  [default: all, without --checkpoint]"
 )
 @tau_option("100,50,30,10")
-@click.option("--tiers", "told_by", default="auto", type=click.Choice(HOW), help="[default: auto]")
+@click.option(
+    "--tiers", "tier_source", default="auto", type=click.Choice(HOW), help="Difficulty tiers.  [default: auto]"
+)
 @seed_option
 @study_options(calibrated=True)
 def command(
     study: Study, criterion_flags: CriterionFlags, pattern: str | None, training: str | None, **rest: Any
 ) -> None:
-    """Draw the learning curve of a training run: every checkpoint, from p_100 to p_10, by difficulty tier.
+    """Plot the learning curve of a training run: every checkpoint, from p_100 to p_10, by difficulty tier.
 
     Checkpoints are models whose name carries the step, which may end in k for thousands; or, where the samples of a
-    training run are stored as rollouts, the policy that sampled them. Tiers are what the problems came with, else
+    training run are stored as rollouts, the policy that sampled them. Tiers are those the problems came with, else
     terciles of the median token count of the correct references.
 
     \b
@@ -82,48 +84,48 @@ def command(
       lap curve --checkpoint "*-{step}" --tau 100:10:-10 --out curve.csv --out curve.png
     """
     keep_freed_memory()
-    told_by, seed = rest.pop("told_by"), rest.pop("seed")
+    tier_source, seed = rest.pop("tier_source"), rest.pop("seed")
     if pattern and training:
-        raise UserError("lap curve: --checkpoint goes by names and --training by stored events; give one of them")
+        raise UserError("lap curve: --checkpoint selects by name and --training by stored events; use one of them")
     taus = [str(tau) for tau in percents(rest.pop("tau"))]
     name, criterion = criterion_flags.read()
     with study.open_questions() as questions:
-        found = study.measure(questions, criterion)
-        found, steps = _checkpoints(questions, found, pattern, training)
-        of_problem, followed = tiers(questions, found.measurements, told_by)
-    points = _points(found, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, engine=study.engine)
+        measured = study.measure(questions, criterion)
+        measured, steps = _checkpoints(questions, measured, pattern, training)
+        of_problem, followed = tiers(questions, measured.measurements, tier_source)
+    points = _points(measured, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, engine=study.engine)
     if study.paths:
-        _save(study.paths, found, (name, criterion), points, followed)
-    warnings = study_warnings(found, {name: criterion}, {step.model for step in steps}, Variants(taus))
+        _save(study.paths, measured, (name, criterion), points, followed)
+    warnings = study_warnings(measured, {name: criterion}, {step.model for step in steps}, Variants(taus))
     if study.as_json:
-        told = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
-        print_json({**about(found, name, criterion), **told})
+        more = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
+        print_json({**about(measured, name, criterion), **more})
         return
-    print_table(COLUMNS, [_words(point) for point in points], title=title_of(found), cut=found.cut)
+    print_table(COLUMNS, [_cells(point) for point in points], title=title_of(measured), cut=measured.cut)
     click.echo(f"{name}: criterion {criterion.hash[:12]}; {followed}; seed {seed}")
-    tell(warnings)
+    print_warnings(warnings)
 
 
 def _checkpoints(
-    questions: "Questions", found: "MeasuredCampaign", pattern: str | None, training: str | None
+    questions: "Questions", measured: "MeasuredCampaign", pattern: str | None, training: str | None
 ) -> "tuple[MeasuredCampaign, list[Checkpoint]]":
-    """The checkpoints, and the measurements with each rollout's policy as its model where events say them."""
+    """The checkpoints, and the measurements with each rollout's policy as its model where events state it."""
     from lapledger.replay.studies.models import Checkpoint, checkpoints
 
     if pattern:
-        return found, checkpoints(found.models, pattern)
-    members = {program for m in found.measurements for program in m.programs}
+        return measured, checkpoints(measured.models, pattern)
+    members = {program for m in measured.measurements for program in m.programs}
     rows = [row for row in questions.rows(ROLLOUTS) if row["program_id"] in members]
     known = sorted({row["training_id"] for row in rows})
     if not known and training is not None:
         raise UserError(
-            f"--training {training}: no such run in this campaign, which holds no rollouts; follow models by name with"
-            f" --checkpoint, among {', '.join(found.models)}"
+            f"--training {training}: no such run in this campaign, which holds no rollouts; select models by name with"
+            f" --checkpoint, among {', '.join(measured.models)}"
         )
     if not known:
         raise UserError(
             'lap curve: no rollouts of a training run are stored; give --checkpoint "NAME-{step}"'
-            " (rollouts of an unknown step are at no checkpoint)"
+            " (rollouts of an unknown step have no checkpoint)"
         )
     if training is not None and training not in known:
         raise UserError(f"--training {training}: no such run in this campaign; choose one of {', '.join(known)}")
@@ -132,13 +134,13 @@ def _checkpoints(
     made = {row["program_id"]: f"{row['training_id']}@{row['policy']}" for row in wanted}
     relabelled = [
         replace(m, models=tuple(made.get(p, by) for p, by in zip(m.programs, m.models, strict=True)))
-        for m in found.measurements
+        for m in measured.measurements
     ]
-    return replace(found, measurements=relabelled), [Checkpoint(run, step, f"{run}@{step}") for run, step in steps]
+    return replace(measured, measurements=relabelled), [Checkpoint(run, step, f"{run}@{step}") for run, step in steps]
 
 
 def _points(
-    found: "MeasuredCampaign",
+    measured: "MeasuredCampaign",
     criterion: Criterion,
     steps: "Sequence[Checkpoint]",
     *,
@@ -152,25 +154,25 @@ def _points(
     from lapledger.replay.engines import Each
     from lapledger.replay.studies.curves import learning_curve
 
-    with progress("curve", len(found.measurements)) as bar:
+    with progress("curve", len(measured.measurements)) as bar:
 
-        def heard(done: int) -> None:
+        def on_progress(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
         return learning_curve(
-            found.measurements,
+            measured.measurements,
             criterion,
             steps,
             taus=taus,
             tiers=of_problem,
             rng=lambda: np.random.default_rng(seed),
-            progress=heard,
+            progress=on_progress,
             runner=Each(engine),
         )
 
 
 def _rows(points: "Sequence[CurvePoint]") -> list[dict[str, Any]]:
-    """One row a point, its intervals and bounds in two places each."""
+    """One row a point, its intervals and bounds in two columns each."""
     ends = {
         "interval": ("low", "high"),
         "relative_interval": ("relative_low", "relative_high"),
@@ -179,7 +181,7 @@ def _rows(points: "Sequence[CurvePoint]") -> list[dict[str, Any]]:
     return [flat(asdict(point), **ends) for point in points]
 
 
-def _words(point: "CurvePoint") -> tuple[object, ...]:
+def _cells(point: "CurvePoint") -> tuple[object, ...]:
     bounds = point.relative_bounds
     return (
         point.run,
@@ -200,13 +202,15 @@ def _words(point: "CurvePoint") -> tuple[object, ...]:
 
 def _save(
     paths: Sequence[Path],
-    found: "MeasuredCampaign",
+    measured: "MeasuredCampaign",
     named: tuple[str, Criterion],
     points: "Sequence[CurvePoint]",
     followed: str,
 ) -> None:
     from lapledger.replay.plots.curves import learning_plot
 
-    footer = small_print(found, [named], f"{followed}; bands: 95% over problems; hollow: some programs are undecided")
-    about = {"campaign": found.campaign, "criterion": named[1].hash, "cut": found.cut}
-    save(paths, _rows(points), lambda kind: learning_plot(points, title_of(found), footer, kind=kind), about)
+    footer = small_print(
+        measured, [named], f"{followed}; bands: 95% over problems; hollow: some programs are undecided"
+    )
+    about = {"campaign": measured.campaign, "criterion": named[1].hash, "cut": measured.cut}
+    save(paths, _rows(points), lambda kind: learning_plot(points, title_of(measured), footer, kind=kind), about)

@@ -13,7 +13,7 @@ from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.diff_lines import change_json, show_change
-from lapledger.render.output import plain, print_json, print_table, progress, say, tell
+from lapledger.render.output import count, plain, print_json, print_message, print_table, print_warnings, progress
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.engines import Engine
 from lapledger.replay.explanations.flips import Change, tally, verdict_changes
@@ -36,8 +36,8 @@ class _Arm:
 @click.command()
 @click.argument("a", required=False)
 @click.argument("b", required=False)
-@click.option("--criterion-a", "first", default=None, metavar="NAME|FILE", help="A criterion instead of a replay A.")
-@click.option("--criterion-b", "second", default=None, metavar="NAME|FILE", help="A criterion instead of a replay B.")
+@click.option("--criterion-a", "first", default=None, metavar="NAME|FILE", help="Criterion in place of replay A.")
+@click.option("--criterion-b", "second", default=None, metavar="NAME|FILE", help="Criterion in place of replay B.")
 @from_option
 @click.option(
     "--rows", default=20, type=click.IntRange(0), metavar="N", help="Most flips to show; 0: all.  [default: 20]"
@@ -60,10 +60,10 @@ def command(
     as_json: bool,
     engine: Engine,
 ) -> None:
-    """List the verdicts that differ from A to B, with the run that turned each and the references beside it.
+    """List the verdicts that differ between A and B, with the deciding run of each and its neighbouring references.
 
-    A and B are names of stored replays (`lap replay --name`), or the starts of their ids. Each is asked again at its
-    own cut; where that gives other verdicts than were stored, this is said and the exit code is 1.
+    A and B are names of stored replays (`lap replay --name`), or the starts of their ids. Each is re-evaluated at its
+    own cut; where the result differs from what was stored, this is reported and the exit code is 1.
 
     \b
     Example:
@@ -71,12 +71,12 @@ def command(
       lap diff --criterion-a top-30 --criterion-b per-test-top-30
     """
     names = _names((a, b), (first, second))
-    refuse_source(source, [] if names else [read_criterion(str(one), {})[1] for one in (first, second)])
+    refuse_source(source, [] if names else [read_criterion(str(name), {})[1] for name in (first, second)])
     with open_questions(read_settings(ledger=ledger).location, at) as questions:
         through = None
         if names is None:
             before, after = (
-                _judge(questions, str(one), campaign, source=source, engine=engine) for one in (first, second)
+                _judge(questions, str(name), campaign, source=source, engine=engine) for name in (first, second)
             )
         else:
             before, after, through = _stored(questions, names, campaign, engine=engine)
@@ -97,7 +97,7 @@ def _names(names: tuple[str | None, str | None], criteria: tuple[str | None, str
         return a, b
     if a is None and None not in criteria:
         return None
-    raise UserError("name two stored replays, as `lap diff A B`, or two criteria with --criterion-a and --criterion-b")
+    raise UserError("give two stored replays, as `lap diff A B`, or two criteria with --criterion-a and --criterion-b")
 
 
 def _judge(questions: Questions, criterion: str, campaign: str | None, *, source: str | None, engine: Engine) -> _Arm:
@@ -114,7 +114,7 @@ def _stored(
     from lapledger.consumers.derive.named_replay_reader import find_replay, shared_calibration
 
     if campaign is not None:
-        raise UserError("a stored replay names its own campaign; leave --campaign out")
+        raise UserError("a stored replay names its own campaign; omit --campaign")
     rows = [find_replay(questions, name) for name in names]
     through = shared_calibration(questions, *rows)
     before, after = (_check(questions, row, engine) for row in rows)
@@ -132,8 +132,8 @@ def _check(questions: Questions, row: dict[str, Any], engine: Engine) -> _Arm:
 def _turned(before: JudgedCampaign, after: JudgedCampaign, through: str | None) -> list[Change]:
     changes = []
     with progress("comparing", len(before.verdicts)) as bar:
-        for found in verdict_changes(before, after, through=through):
-            changes += found
+        for flips in verdict_changes(before, after, through=through):
+            changes += flips
             bar.advance(bar.task_ids[0])
     return changes
 
@@ -158,18 +158,20 @@ class _Compared:
 
 
 def _warn(compared: _Compared, *, quiet: bool) -> bool:
-    """Says on stderr what a stored replay said differently; whether every one agrees with the facts at its cut."""
+    """Whether every stored replay matches the data at its cut; differences are reported on stderr."""
     if not quiet:
-        tell(dict.fromkeys((*compared.before.judged.warnings, *compared.after.judged.warnings)))
+        print_warnings(dict.fromkeys((*compared.before.judged.warnings, *compared.after.judged.warnings)))
     for arm in (compared.before, compared.after):
         name = arm.judged.name
         if arm.note:
-            say(f"note: replay {name!r}: {arm.note}")
+            print_message(f"note: replay {name!r}: {arm.note}")
         if arm.differences:
-            count = len(arm.differences)
-            say(f"WARNING: replay {name!r} is not what the facts at its cut say: {count} differences")
+            number = len(arm.differences)
+            print_message(
+                f"WARNING: replay {name!r} no longer matches the data at its cut: {count(number, 'difference')}"
+            )
             for line in arm.differences[:5]:
-                say(f"WARNING:   {plain(line)}")
+                print_message(f"WARNING:   {plain(line)}")
     return not any(arm.differences and not arm.note for arm in (compared.before, compared.after))
 
 
@@ -178,14 +180,17 @@ def _show(compared: _Compared, limit: int) -> None:
     for change in changes[:limit]:
         show_change(change, before, after)
     if len(changes) > limit:
-        say(f"{len(changes) - limit} more flips; --rows 0 shows all of them, --json lists them")
+        print_message(f"{count(len(changes) - limit, 'more flip')}; --rows 0 shows all, --json lists them")
     rows = [*tally(changes)]
-    print_table(("model", "flip", "programs"), rows, title=f"{before.name} -> {after.name}: {len(changes)} flips")
-    lone = compared.only
-    if any(lone):
-        click.echo(f"compared with nothing: {lone[0]} candidates only {before.name} holds, {lone[1]} only {after.name}")
+    print_table(
+        ("model", "flip", "programs"), rows, title=f"{before.name} -> {after.name}: {count(len(changes), 'flip')}"
+    )
+    unmatched = compared.only
+    if any(unmatched):
+        candidates = count(unmatched[0], "candidate")
+        click.echo(f"not compared: {candidates} only in {before.name}, {unmatched[1]} only in {after.name}")
     if compared.through:
-        click.echo(f"two campaigns, through calibration {compared.through[:12]}")
+        click.echo(f"two campaigns, compared by calibration {compared.through[:12]}")
     for arm in (compared.before, compared.after):
         judged = arm.judged
         click.echo(
@@ -194,15 +199,15 @@ def _show(compared: _Compared, limit: int) -> None:
 
 
 def _as_json(compared: _Compared) -> dict[str, Any]:
-    lone = compared.only
+    unmatched = compared.only
     return {
         "a": _arm_json(compared.before),
         "b": _arm_json(compared.after),
         "through": compared.through,
-        "only_a": lone[0],
-        "only_b": lone[1],
+        "only_a": unmatched[0],
+        "only_b": unmatched[1],
         "count": len(compared.changes),
-        "tally": [{"model": model, "kind": kind, "count": count} for model, kind, count in tally(compared.changes)],
+        "tally": [{"model": model, "kind": kind, "count": number} for model, kind, number in tally(compared.changes)],
         "flips": [change_json(change) for change in compared.changes],
     }
 

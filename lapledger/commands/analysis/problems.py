@@ -31,12 +31,12 @@ def command(campaign: str | None, ledger: str | None, at: str | None, as_json: b
         rows = questions.rows(_PROBLEMS)
         spread = _spread(questions, campaign) if questions.rows("SELECT 1 FROM campaign LIMIT 1") else {}
         cut = str(questions.cut)
-    found = [{**row, **spread.get(row["problem_id"], {"robust_cv": None, "timeable": None})} for row in rows]
+    listed = [{**row, **spread.get(row["problem_id"], {"robust_cv": None, "timeable": None})} for row in rows]
     if as_json:
-        print_json({"cut": cut, "problems": found})
+        print_json({"cut": cut, "problems": listed})
         return
     columns = ("problem", "programs", "references", "tests", "optimization", "robust CV", "timeable")
-    print_table(columns, [tuple(row.values()) for row in found], cut=cut)
+    print_table(columns, [tuple(row.values()) for row in listed], cut=cut)
 
 
 _PROBLEMS = """

@@ -1,4 +1,4 @@
-"""`lap replay`: ask stored results a question, under one criterion or two, without running anything."""
+"""`lap replay`: re-evaluate stored results under one criterion or two, without running programs."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -15,7 +15,7 @@ from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.named_replay_table import show_preview, show_replays
-from lapledger.render.output import print_json, say
+from lapledger.render.output import print_json, print_message
 from lapledger.render.replay_table import as_json as table_json
 from lapledger.render.replay_table import show, show_flips
 from lapledger.render.terminal import TERMINAL
@@ -38,18 +38,18 @@ from lapledger.workflows.malloc import keep_freed_memory
     "taus",
     multiple=True,
     metavar="PERCENT",
-    help="p_tau; repeat for several rows.  [default: the criterion's]",
+    help="p_tau threshold; repeat for several rows.  [default: the criterion's]",
 )
 @click.option(
     "--against",
     default=None,
     metavar="NAME|FILE",
-    help="A second criterion: count the verdicts that flip. With --name: an earlier replay.  [default: the latest]",
+    help="Second criterion: count verdict flips. With --name: an earlier replay.  [default: the latest]",
 )
-@click.option("--flips", "name_flips", is_flag=True, help="Name every program whose verdict flips.")
-@click.option("--k", default=1, type=click.IntRange(1), help="pass@k.  [default: 1]")
+@click.option("--flips", "name_flips", is_flag=True, help="List every program whose verdict flips.")
+@click.option("--k", default=1, type=click.IntRange(1), help="k of pass@k.  [default: 1]")
 @from_option
-@click.option("--plot", default=None, metavar="FILE", type=click.Path(), help="Draw pass@1 against tau (.png or .svg).")
+@click.option("--plot", default=None, metavar="FILE", type=click.Path(), help="Plot pass@1 against tau (.png or .svg).")
 @naming_options
 @engine_options
 @campaign_option
@@ -66,9 +66,9 @@ def command(
     as_json: bool,
     **rest: Any,
 ) -> None:
-    """Say which programs are correct and among the fastest tau percent, from stored results alone.
+    """Re-evaluate stored results: which programs are correct and among the fastest tau percent. Nothing is executed.
 
-    With --name the answer is stored as an event, with its reason and the verdicts that it flips: see `lap diff`.
+    With --name the result is stored as an event, with its reason and the verdicts that it flips: see `lap diff`.
 
     \b
     Example:
@@ -78,14 +78,14 @@ def command(
       lap replay --criterion top-30 --name strict --reason "the paper's default" --store
     """
     keep_freed_memory()
-    place = read_settings(ledger=ledger).location
+    location = read_settings(ledger=ledger).location
     if rest["listing"] and (
         given := [flag for flag, value in _beside(rest, criterion_flags, taus, against) if value is not None]
     ):
         raise UserError(f"--list shows what is stored and evaluates nothing; omit {', '.join(given)}")
     naming = Naming.of(rest.pop("name"), rest.pop("reason"), rest.pop("store"), against=against, taus=len(taus))
     if rest.pop("listing"):
-        with open_questions(place, at) as questions:
+        with open_questions(location, at) as questions:
             stored = stored_replays(questions)
         if as_json:
             print_json({"cut": stored.cut, "replays": stored.rows})
@@ -99,7 +99,7 @@ def command(
         criteria.append(read_criterion(against, {}))
     _check(criteria, source=source, alone=name_flips and naming is None)
     clocks = CLOCKS if naming else frozenset(criterion.clock for _, criterion in criteria)  # flips may ask any other
-    with open_questions(place, at) as questions:
+    with open_questions(location, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
         judged = [
             judge_with_progress(
@@ -117,7 +117,7 @@ def command(
             show_flips(*flips, name_flips=name_flips)
         if named:
             show_preview(named, name_flips=name_flips)
-    stored_now = named is not None and store_if_wanted(place, named, quiet=as_json)
+    stored_now = named is not None and store_if_wanted(location, named, quiet=as_json)
     if as_json:
         replay = {"replay": replay_json(named, stored=stored_now)} if named else {}
         print_json({**table_json(judged, flipped), **replay})
@@ -126,7 +126,7 @@ def command(
 def _check(criteria: Sequence[tuple[str, Criterion]], *, source: str | None, alone: bool) -> None:
     """Nothing; UserError for a flag that the questions leave nothing to do; `alone`: --flips are between them only."""
     if alone and len(criteria) < 2:
-        raise UserError("--flips names what flips between two questions; add --against, a second --tau, or --name")
+        raise UserError("--flips compares two criteria; add --against, a second --tau, or --name")
     refuse_source(source, [criterion for _, criterion in criteria])
 
 
@@ -135,13 +135,13 @@ def _beside(
 ) -> list[tuple[str, object]]:
     """The flags of a question with their values, None where they are not given."""
     flags = (("--name", rest["name"]), ("--reason", rest["reason"]), ("--store/--preview", rest["store"]))
-    asked = (
+    question = (
         ("--criterion", criterion.source),
         ("--tau", taus or None),
         ("--against", against),
         ("--plot", rest["plot"]),
     )
-    return [*flags, *asked, ("--flips", rest["name_flips"] or None), ("--calibration-from", rest["source"])]
+    return [*flags, *question, ("--flips", rest["name_flips"] or None), ("--calibration-from", rest["source"])]
 
 
 def _flips(judged: Sequence[JudgedCampaign]) -> list[tuple[str, str, list[Change]]]:
@@ -156,6 +156,6 @@ def draw(judged: JudgedCampaign, path: Path) -> None:
     """Writes the picture of pass@1 against tau; UserError when the file's ending is not .png or .svg."""
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg"):
-        raise UserError(f"--plot {path}: the ending says the format; use .png or .svg")
+        raise UserError(f"--plot {path}: unknown format; end the name in .png or .svg")
     write_atomically(path, tau_picture(judged, kind))  # type: ignore[arg-type]
-    say(f"picture written to {path}")
+    print_message(f"wrote {path}")

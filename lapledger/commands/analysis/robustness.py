@@ -22,7 +22,7 @@ from lapledger.cli.study_options import (
 )
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
-from lapledger.render.output import print_json, print_table, progress, tell
+from lapledger.render.output import print_json, print_table, print_warnings, progress
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import Engine
@@ -41,29 +41,29 @@ COLUMNS = (
     "tau, %",
     "p_tau, %",
     "95% interval",
-    "at most, %",
+    "upper bound, %",
     "gain, %",
     "95% of gain",
-    "gain if undecided, %",
+    "gain bounds if undecided, %",
     "undecided",
 )
 
 
 @click.command()
 @criterion_options(tau=False)
-@click.option("--baseline", required=True, metavar="MAKER", help="Whose p_tau a gain is relative to.")
+@click.option("--baseline", required=True, metavar="MODEL", help="Model that gains are relative to.")
 @click.option("--run", "runs", multiple=True, metavar="PATTERN", help="Models to show.  [default: all but human]")
 @tau_option("50,30")
 @scale_options(
-    ("0.5:1.5:0.1", "At beta = 0.  [default: 0.5:1.5:0.1]"),
-    ("-50ms:50ms:10ms", "At alpha = 1.  [default: -50ms:50ms:10ms]"),
+    ("0.5:1.5:0.1", "Factors on the references, at beta = 0.  [default: 0.5:1.5:0.1]"),
+    ("-50ms:50ms:10ms", "Offsets of the references, at alpha = 1.  [default: -50ms:50ms:10ms]"),
 )
 @seed_option
 @study_options(calibrated=True, device=False)
 def command(
     study: Study, criterion_flags: CriterionFlags, baseline: str, runs: tuple[str, ...], seed: int, **rest: Any
 ) -> None:
-    """Show in four panels whether a gain would survive a slower or faster sandbox.
+    """Check whether a gain would survive a slower or faster sandbox, in four panels.
 
     References are scaled as alpha * d + beta, clipped at 0; candidates stay as they were measured. alpha < 1 or
     beta < 0 is a slowed sandbox, in which candidates rank worse; alpha > 1 or beta > 0 one that was sped up.
@@ -82,121 +82,122 @@ def command(
     betas = durations_ns("--beta", rest.pop("beta"), signed=True)
     name, criterion = criterion_flags.read()
     with study.open_questions() as questions:
-        found = study.measure(questions, criterion)
-    shown = _shown(found, runs, baseline)
-    points = _points(found, criterion, (taus, alphas, betas), study.engine)
-    series = [one for one in lines(points, baseline, np.random.default_rng(seed)) if one.model in shown]
+        measured = study.measure(questions, criterion)
+    shown = _shown(measured, runs, baseline)
+    points = _points(measured, criterion, (taus, alphas, betas), study.engine)
+    series = [line for line in lines(points, baseline, np.random.default_rng(seed)) if line.model in shown]
     if study.paths:
-        _save(study.paths, found, (name, criterion), series, baseline)
-    warnings = study_warnings(found, {name: criterion}, shown, _asked((taus, alphas, betas)))
+        _save(study.paths, measured, (name, criterion), series, baseline)
+    warnings = study_warnings(measured, {name: criterion}, shown, _grid_points((taus, alphas, betas)))
     if study.as_json:
-        told = {"baseline": baseline, "seed": seed, "warnings": warnings, "points": _rows(series)}
-        print_json({**about(found, name, criterion), **told})
+        more = {"baseline": baseline, "seed": seed, "warnings": warnings, "points": _rows(series)}
+        print_json({**about(measured, name, criterion), **more})
         return
-    rows = [_words(place) for one in series for place in _places(one)]
-    print_table(COLUMNS, rows, title=f"{title_of(found)}, gain over {baseline}", cut=found.cut)
-    click.echo(f"{name}: criterion {criterion.hash[:12]}, seed {seed}; nothing was run")
-    tell(warnings)
+    rows = [_cells(point) for line in series for point in _points_of(line)]
+    print_table(COLUMNS, rows, title=f"{title_of(measured)}, gain over {baseline}", cut=measured.cut)
+    click.echo(f"{name}: criterion {criterion.hash[:12]}, seed {seed}; no programs were re-executed")
+    print_warnings(warnings)
 
 
-def _shown(found: "MeasuredCampaign", runs: Sequence[str], baseline: str) -> set[str]:
-    """The models to show, the baseline always among them; UserError when it made nothing."""
+def _shown(measured: "MeasuredCampaign", runs: Sequence[str], baseline: str) -> set[str]:
+    """The models to show, the baseline always among them; UserError when it has no programs."""
     from lapledger.replay.studies.models import find_runs
 
-    if baseline not in found.models:
+    if baseline not in measured.models:
         raise UserError(
-            f"--baseline {baseline}: no such model in this campaign; choose one of {', '.join(found.models)}"
+            f"--baseline {baseline}: no such model in this campaign; choose one of {', '.join(measured.models)}"
         )
-    return {baseline, *(model for own in find_runs(found.models, runs).values() for model in own)}
+    return {baseline, *(model for members in find_runs(measured.models, runs).values() for model in members)}
 
 
 def _points(
-    found: "MeasuredCampaign",
+    measured: "MeasuredCampaign",
     criterion: Criterion,
-    asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]],
+    axes_values: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]],
     engine: Engine,
 ) -> "tuple[list[Point], list[Point]]":
     """The two sweeps that the lines run through, along beta and along alpha."""
     from lapledger.replay.studies.robustness import line_axes
     from lapledger.replay.studies.sweeps import sweep
 
-    taus, alphas, betas = asked
+    taus, alphas, betas = axes_values
     along = line_axes(taus, alphas=alphas, betas_ns=betas)
     with progress("robustness", sum(axes.replays for axes in along)) as bar:
 
-        def heard(done: int) -> None:
+        def on_progress(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
         first, second = (
-            sweep(found.measurements, criterion, axes, heard, with_shares=True, engine=engine) for axes in along
+            sweep(measured.measurements, criterion, axes, on_progress, with_shares=True, engine=engine)
+            for axes in along
         )
     return first, second
 
 
-def _asked(asked: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]) -> "Variants":
+def _grid_points(axes_values: tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]) -> "Variants":
     """Every tau and scale of the two lines."""
     from lapledger.replay.studies.robustness import line_axes
     from lapledger.replay.studies.warnings import Variants
 
-    taus, alphas, betas = asked
+    taus, alphas, betas = axes_values
     both = line_axes(taus, alphas=alphas, betas_ns=betas)
     return Variants([str(tau) for tau in taus], [scale for axes in both for scale in axes.scales])
 
 
-def _places(one: "Line") -> list[dict[str, Any]]:
-    """Every place on a line."""
+def _points_of(line: "Line") -> list[dict[str, Any]]:
+    """Every point of a line."""
     return [
         {
-            "along": one.along,
+            "along": line.along,
             "at": at,
-            "unit": "ns" if one.along == "beta" else "",
-            "model": one.model,
-            "tau": one.tau,
-            "p_tau": one.p_tau[i],
-            "interval": one.interval[i],
-            "method": one.method[i],
-            "at_most": one.at_most[i],
-            "gain": one.gain[i],
-            "gain_interval": one.gain_interval[i],
-            "gain_bounds": one.gain_bounds[i],
-            "undecided": one.undecided[i],
+            "unit": "ns" if line.along == "beta" else "",
+            "model": line.model,
+            "tau": line.tau,
+            "p_tau": line.p_tau[i],
+            "interval": line.interval[i],
+            "method": line.method[i],
+            "at_most": line.at_most[i],
+            "gain": line.gain[i],
+            "gain_interval": line.gain_interval[i],
+            "gain_bounds": line.gain_bounds[i],
+            "undecided": line.undecided[i],
         }
-        for i, at in enumerate(one.at)
+        for i, at in enumerate(line.at)
     ]
 
 
 def _rows(series: "Sequence[Line]") -> list[dict[str, Any]]:
-    """One row a place on a line, its interval and bounds in two places each."""
+    """One row a point of a line, its interval and bounds in two columns each."""
     ends = {
         "interval": ("low", "high"),
         "gain_interval": ("gain_low", "gain_high"),
         "gain_bounds": ("gain_at_least", "gain_at_most"),
     }
-    return [flat(place, **ends) for one in series for place in _places(one)]
+    return [flat(point, **ends) for line in series for point in _points_of(line)]
 
 
-def _words(place: dict[str, Any]) -> tuple[object, ...]:
-    at = f"{place['at'] / NS_PER_MS:g} ms" if place["along"] == "beta" else f"{place['at']:g}"
-    value, gained = ("-" if math.isnan(place[name]) else place[name] for name in ("p_tau", "gain"))
-    bounds = place["gain_bounds"]
+def _cells(point: dict[str, Any]) -> tuple[object, ...]:
+    at = f"{point['at'] / NS_PER_MS:g} ms" if point["along"] == "beta" else f"{point['at']:g}"
+    value, gained = ("-" if math.isnan(point[name]) else point[name] for name in ("p_tau", "gain"))
+    bounds = point["gain_bounds"]
     return (
-        place["along"],
+        point["along"],
         at,
-        place["model"],
-        place["tau"],
+        point["model"],
+        point["tau"],
         value,
-        of_percents(place["interval"], place["method"]),
-        at_most(place["p_tau"], place["at_most"]),
+        of_percents(point["interval"], point["method"]),
+        at_most(point["p_tau"], point["at_most"]),
         gained,
-        of_percents(place["gain_interval"]),
+        of_percents(point["gain_interval"]),
         of_percents(bounds if bounds and bounds[0] < bounds[1] else None),
-        place["undecided"],
+        point["undecided"],
     )
 
 
 def _save(
     paths: Sequence[Path],
-    found: "MeasuredCampaign",
+    measured: "MeasuredCampaign",
     named: tuple[str, Criterion],
     series: "Sequence[Line]",
     baseline: str,
@@ -204,9 +205,12 @@ def _save(
     from lapledger.replay.plots.curves import robustness_plot
 
     footer = small_print(
-        found, [named], "only references are scaled; bands: 95% over problems; hollow: some programs are undecided"
+        measured, [named], "only references are scaled; bands: 95% over problems; hollow: some programs are undecided"
     )
-    about = {"campaign": found.campaign, "baseline": baseline, "criterion": named[1].hash, "cut": found.cut}
+    about = {"campaign": measured.campaign, "baseline": baseline, "criterion": named[1].hash, "cut": measured.cut}
     save(
-        paths, _rows(series), lambda kind: robustness_plot(series, baseline, title_of(found), footer, kind=kind), about
+        paths,
+        _rows(series),
+        lambda kind: robustness_plot(series, baseline, title_of(measured), footer, kind=kind),
+        about,
     )

@@ -10,7 +10,7 @@ import click
 
 from lapledger.cli.study_options import Study, named_criteria, small_print, study_options, study_warnings, title_of
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import print_json, print_table, progress, say, tell
+from lapledger.render.output import count, print_json, print_message, print_table, print_warnings, progress
 from lapledger.render.pictures import save
 from lapledger.replay.criteria import ENVIRONMENTS, REWARDS, Criterion
 from lapledger.replay.engines import Engine
@@ -32,7 +32,7 @@ COLUMNS = (
     "deviation",
     "monotonicity",
     "noise",
-    "zero-advantage %",
+    "zero-advantage, %",
     "verdict",
 )
 
@@ -40,13 +40,15 @@ COLUMNS = (
 @click.command()
 @click.option(
     "--criterion",
-    "words",
+    "criterion_names",
     multiple=True,
     metavar="NAME|FILE",
-    help="Repeat.  [default: every environment and reward preset]",
+    help="Preset or TOML file; repeat.  [default: every environment and reward preset]",
 )
-@click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="N", help="Of the draws.  [default: 0]")
-@click.option("--model", default=HUMAN, metavar="MAKER", help=f"Whose programs are drawn.  [default: {HUMAN}]")
+@click.option(
+    "--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="N", help="Random seed of the draws.  [default: 0]"
+)
+@click.option("--model", default=HUMAN, metavar="MODEL", help=f"Model whose programs are drawn.  [default: {HUMAN}]")
 @click.option(
     "--training-results",
     default=None,
@@ -55,11 +57,13 @@ COLUMNS = (
     help="CSV of `criterion,p_30` from training: rank correlation with each figure.",
 )
 @study_options(calibrated=False)
-def command(study: Study, words: tuple[str, ...], training_results: str | None, seed: int, model: str) -> None:
-    """Draw human programs from weak to strong and ask what each criterion would pay: sparse, saturated, flat or steep.
+def command(
+    study: Study, criterion_names: tuple[str, ...], training_results: str | None, seed: int, model: str
+) -> None:
+    """Estimate the rewards a criterion assigns to programs of known quality: sparse, saturated, flat or steep.
 
-    It rejects bad environments before any training; it does not predict the winner. The same seed gives the same
-    draws, whatever else is simulated.
+    Human programs are drawn from weak to strong. This rejects bad environments before any training; it does not predict
+    the best one. The same seed gives the same draws, whatever else is simulated.
 
     \b
     Example:
@@ -67,42 +71,42 @@ def command(study: Study, words: tuple[str, ...], training_results: str | None, 
       lap simulate --out curves.csv --out scatter.png
     """
     keep_freed_memory()
-    criteria = named_criteria(words, [*ENVIRONMENTS.items(), *REWARDS.items()])
+    criteria = named_criteria(criterion_names, [*ENVIRONMENTS.items(), *REWARDS.items()])
     results = read_results(training_results) if training_results else {}
     with study.open_questions() as questions:
-        found = study.measure(questions, Criterion())
-    _check_model(found, model)
-    simulations = _simulate(found, criteria, seed=seed, model=model, engine=study.engine)
+        measured = study.measure(questions, Criterion())
+    _check_model(measured, model)
+    simulations = _simulate(measured, criteria, seed=seed, model=model, engine=study.engine)
     agreed = _agreement(simulations, results)
     if study.paths:
-        _save(study.paths, found, criteria, simulations, seed)
-    warnings = study_warnings(found, criteria, {model})
+        _save(study.paths, measured, criteria, simulations, seed)
+    warnings = study_warnings(measured, criteria, {model})
     if study.as_json:
-        print_json({**_as_json(found, criteria, simulations, agreed, seed), "warnings": warnings})
+        print_json({**_as_json(measured, criteria, simulations, agreed, seed), "warnings": warnings})
     else:
-        _show(found, criteria, simulations, agreed, seed)
-        tell(warnings)
+        _show(measured, criteria, simulations, agreed, seed)
+        print_warnings(warnings)
 
 
-def _check_model(found: "MeasuredCampaign", model: str) -> None:
-    """Nothing; UserError where nobody of that name made a program."""
-    known = sorted({by for m in found.measurements for by in m.models})
+def _check_model(measured: "MeasuredCampaign", model: str) -> None:
+    """Raise UserError if no program is of that model."""
+    known = sorted({by for m in measured.measurements for by in m.models})
     if model not in known:
         raise UserError(f"--model {model}: no such model in this campaign; choose one of {', '.join(known)}")
 
 
 def _simulate(
-    found: "MeasuredCampaign", criteria: Mapping[str, Criterion], *, seed: int, model: str, engine: Engine
+    measured: "MeasuredCampaign", criteria: Mapping[str, Criterion], *, seed: int, model: str, engine: Engine
 ) -> "list[Simulation]":
     from lapledger.replay.engines import Each
     from lapledger.replay.studies.simulator import simulate
 
-    with progress("simulate", len(found.measurements)) as bar:
+    with progress("simulate", len(measured.measurements)) as bar:
 
-        def heard(done: int) -> None:
+        def on_progress(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return simulate(found.measurements, criteria, model=model, runner=Each(engine, seed), progress=heard)
+        return simulate(measured.measurements, criteria, model=model, runner=Each(engine, seed), progress=on_progress)
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":
@@ -111,49 +115,50 @@ def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]
     return agreement(simulations, results) if results else []
 
 
-def _row(one: "Simulation", criterion: Criterion) -> dict[str, Any]:
+def _row(simulation: "Simulation", criterion: Criterion) -> dict[str, Any]:
     """Everything that is known of one criterion but its curve."""
     return {
-        "criterion": one.name,
+        "criterion": simulation.name,
         "hash": criterion.hash,
-        "family": one.family,
-        **asdict(one.figures),
-        "auc_low": math.nan if one.auc_interval is None else one.auc_interval[0],
-        "auc_high": math.nan if one.auc_interval is None else one.auc_interval[1],
-        "zero_advantage": one.zero_advantage,
-        "verdict": one.figures.verdict,
-        "groups": one.groups,
-        "problems": one.problems,
-        "left_out": one.left_out,
-        "too_few": one.too_few,
-        "unplaced": one.unplaced,
-        "programs": one.programs,
-        "undecided": one.undecided,
-        "undrawn": one.undrawn,
+        "family": simulation.family,
+        **asdict(simulation.figures),
+        "auc_low": math.nan if simulation.auc_interval is None else simulation.auc_interval[0],
+        "auc_high": math.nan if simulation.auc_interval is None else simulation.auc_interval[1],
+        "zero_advantage": simulation.zero_advantage,
+        "verdict": simulation.figures.verdict,
+        "groups": simulation.groups,
+        "problems": simulation.problems,
+        "left_out": simulation.left_out,
+        "too_few": simulation.too_few,
+        "unplaced": simulation.unplaced,
+        "programs": simulation.programs,
+        "undecided": simulation.undecided,
+        "undrawn": simulation.undrawn,
     }
 
 
 def _as_json(
-    found: "MeasuredCampaign",
+    measured: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     simulations: "Sequence[Simulation]",
     agreed: "Sequence[Agreement]",
     seed: int,
 ) -> dict[str, Any]:
     return {
-        "cut": found.cut,
-        "campaign": found.campaign,
+        "cut": measured.cut,
+        "campaign": measured.campaign,
         "seed": seed,
         "simulations": [
-            {**_row(one, criteria[one.name]), "u": one.u.tolist(), "f": one.f.tolist()} for one in simulations
+            {**_row(simulation, criteria[simulation.name]), "u": simulation.u.tolist(), "f": simulation.f.tolist()}
+            for simulation in simulations
         ],
-        "online": [asdict(one) for one in agreed],
+        "online": [asdict(simulation) for simulation in agreed],
     }
 
 
 def _save(
     paths: Sequence[Path],
-    found: "MeasuredCampaign",
+    measured: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     simulations: "Sequence[Simulation]",
     seed: int,
@@ -161,36 +166,48 @@ def _save(
     from lapledger.replay.plots.scatter import simulator_plot
 
     rows = [
-        {**_row(one, criteria[one.name]), "u": u, "f": f}
-        for one in simulations
-        for u, f in zip(one.u.tolist(), one.f.tolist(), strict=True)
+        {**_row(simulation, criteria[simulation.name]), "u": u, "f": f}
+        for simulation in simulations
+        for u, f in zip(simulation.u.tolist(), simulation.f.tolist(), strict=True)
     ]
-    footer = small_print(found, list(criteria.items()), f"seed {seed}; dotted: the cuts of the verdicts, and f(u) = u")
-    about = {"campaign": found.campaign, "seed": str(seed), "cut": found.cut}
-    save(paths, rows, lambda kind: simulator_plot(simulations, title_of(found), footer, kind=kind), about)
+    footer = small_print(
+        measured, list(criteria.items()), f"seed {seed}; dotted: the cuts of the verdicts, and f(u) = u"
+    )
+    about = {"campaign": measured.campaign, "seed": str(seed), "cut": measured.cut}
+    save(paths, rows, lambda kind: simulator_plot(simulations, title_of(measured), footer, kind=kind), about)
 
 
 def _show(
-    found: "MeasuredCampaign",
+    measured: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     simulations: "Sequence[Simulation]",
     agreed: "Sequence[Agreement]",
     seed: int,
 ) -> None:
-    rows = [(one.name, one.problems, one.undecided, *_figures(one), one.figures.verdict) for one in simulations]
-    print_table(COLUMNS, rows, title=f"{title_of(found)}, seed {seed}", cut=found.cut)
+    rows = [
+        (simulation.name, simulation.problems, simulation.undecided, *_figures(simulation), simulation.figures.verdict)
+        for simulation in simulations
+    ]
+    print_table(COLUMNS, rows, title=f"{title_of(measured)}, seed {seed}", cut=measured.cut)
     if agreed:
-        shown = [(one.figure, one.criteria, _number(one.correlation), _number(one.p)) for one in agreed]
+        shown = [
+            (simulation.figure, simulation.criteria, _number(simulation.correlation), _number(simulation.p))
+            for simulation in agreed
+        ]
         print_table(("figure", "criteria", "Spearman with training", "p"), shown)
     click.echo(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
-    _tell(simulations)
+    _report_exclusions(simulations)
 
 
-def _figures(one: "Simulation") -> list[object]:
-    f = one.figures
-    interval = "-" if one.auc_interval is None else f"{one.auc_interval[0]:.2f} .. {one.auc_interval[1]:.2f}"
+def _figures(simulation: "Simulation") -> list[object]:
+    f = simulation.figures
+    interval = (
+        "-"
+        if simulation.auc_interval is None
+        else f"{simulation.auc_interval[0]:.2f} .. {simulation.auc_interval[1]:.2f}"
+    )
     values = (f.steepness, f.deviation, f.monotonicity, f.noise)
-    share = "-" if math.isnan(one.zero_advantage) else round(100 * one.zero_advantage, 1)
+    share = "-" if math.isnan(simulation.zero_advantage) else round(100 * simulation.zero_advantage, 1)
     return [_number(f.auc), interval, *map(_number, values), share]
 
 
@@ -198,15 +215,17 @@ def _number(value: float) -> object:
     return "-" if math.isnan(value) else float(f"{value:.3g}")
 
 
-def _tell(simulations: "Sequence[Simulation]") -> None:
-    """What was left out, on stderr."""
+def _report_exclusions(simulations: "Sequence[Simulation]") -> None:
+    """Reports exclusions on stderr."""
     first = simulations[0]
     if first.unplaced:
-        say(f"{first.unplaced} programs have no place in the order: their correctness or quality is undecided")
+        print_message(f"{count(first.unplaced, 'program')} not ranked: correctness or quality is undecided")
     if first.too_few:
-        say(f"{first.too_few} problems have fewer than two programs in order and are left out")
-    for one in simulations:
-        if one.left_out:
-            say(f"{one.name}: {one.left_out} problems left the environment, as its filter keeps no test of theirs")
-        if one.undrawn:
-            say(f"{one.name}: at {one.undrawn} places of u no reward is known, and nothing was drawn")
+        print_message(f"{count(first.too_few, 'problem')} excluded: fewer than two ranked programs")
+    for simulation in simulations:
+        if simulation.left_out:
+            excluded = count(simulation.left_out, "problem")
+            print_message(f"{simulation.name}: {excluded} excluded: the filter removes all their tests")
+        if simulation.undrawn:
+            values = count(simulation.undrawn, "value")
+            print_message(f"{simulation.name}: no reward is known at {values} of u, where nothing was drawn")

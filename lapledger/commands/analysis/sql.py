@@ -10,7 +10,7 @@ from lapledger.settings import read_settings
 
 @click.command()
 @click.argument("query", required=False)
-@click.option("--views", is_flag=True, help="List the views that can be read.")
+@click.option("--views", is_flag=True, help="List the documented views.")
 @ledger_option
 @at_option
 @json_option

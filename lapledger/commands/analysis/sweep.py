@@ -21,7 +21,7 @@ from lapledger.cli.study_options import (
 )
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
-from lapledger.render.output import print_json, print_table, progress, tell
+from lapledger.render.output import print_json, print_table, print_warnings, progress
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import Engine
@@ -44,7 +44,7 @@ COLUMNS = (
     "undecided",
     "p_tau, %",
     "95% interval",
-    "at most, %",
+    "upper bound, %",
 )
 
 
@@ -57,13 +57,16 @@ COLUMNS = (
     metavar="LIST",
     help="Limits on optimization tests, e.g. 0.5s,2s,10s; `none`: the criterion's own.  [default: none]",
 )
-@scale_options(("1", "Factors on the references, as 0.8:1.2:0.1."), ("0", "Added to the references, as -50ms,0,50ms."))
+@scale_options(
+    ("1", "Factors on the references, e.g. 0.8:1.2:0.1.  [default: 1]"),
+    ("0", "Offsets of the references, e.g. -50ms,0,50ms.  [default: 0]"),
+)
 @study_options(calibrated=True, device=False)
 def command(study: Study, criterion_flags: CriterionFlags, **rest: Any) -> None:
-    """Replay a criterion at every place of a grid: tau, timeout on optimization tests, and scaled references.
+    """Evaluate a criterion on a grid of tau, limits on optimization tests, and scaled references.
 
     A list is values with commas, or a range FIRST:LAST:STEP. References are scaled as alpha * d + beta, clipped at 0;
-    candidates never. A timeout above the limit that was executed is never guessed: it leaves verdicts undecided.
+    candidates never. A limit above the one that was executed is never extrapolated: verdicts become undecided.
 
     \b
     Example:
@@ -74,21 +77,21 @@ def command(study: Study, criterion_flags: CriterionFlags, **rest: Any) -> None:
     axes = _axes(*(rest.pop(name) for name in ("tau", "optimization_limit", "alpha", "beta")))
     name, criterion = criterion_flags.read()
     with study.open_questions() as questions:
-        found = study.measure(questions, criterion)
-    points = _sweep(found, criterion, axes, study.engine)
+        measured = study.measure(questions, criterion)
+    points = _sweep(measured, criterion, axes, study.engine)
     if study.paths:
-        _save(study.paths, found, (name, criterion), points)
-    warnings = _warnings(found, criterion, axes)
+        _save(study.paths, measured, (name, criterion), points)
+    warnings = _warnings(measured, criterion, axes)
     if study.as_json:
-        told = {"capped": _capped(found, axes, criterion), "warnings": warnings, "points": _rows(points)}
-        print_json({**about(found, name, criterion), **told})
+        more = {"capped": _capped(measured, axes, criterion), "warnings": warnings, "points": _rows(points)}
+        print_json({**about(measured, name, criterion), **more})
     else:
-        _show(found, (name, criterion), axes, points)
-        tell(warnings)
+        _show(measured, (name, criterion), axes, points)
+        print_warnings(warnings)
 
 
 def _axes(tau: str, limit: str, alpha: str, beta: str) -> "Axes":
-    """The grid; UserError when it is larger than anybody waits for."""
+    """The grid; UserError when it is too large."""
     from lapledger.replay.studies.sweeps import Axes
 
     axes = Axes(
@@ -99,46 +102,47 @@ def _axes(tau: str, limit: str, alpha: str, beta: str) -> "Axes":
     )
     if axes.replays > MOST_REPLAYS:
         raise UserError(
-            f"lap sweep: the grid asks for {axes.replays} replays, and {MOST_REPLAYS} is the most;"
-            " drop values, or sweep one axis after the other"
+            f"lap sweep: the grid has {axes.replays} replays, above the limit of {MOST_REPLAYS};"
+            " drop values, or sweep one axis at a time"
         )
     return axes
 
 
-def _sweep(found: "MeasuredCampaign", criterion: Criterion, axes: "Axes", engine: Engine) -> "list[Point]":
+def _sweep(measured: "MeasuredCampaign", criterion: Criterion, axes: "Axes", engine: Engine) -> "list[Point]":
     from lapledger.replay.studies.sweeps import sweep
 
     with progress("sweep", axes.replays) as bar:
 
-        def heard(done: int) -> None:
+        def on_progress(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return sweep(found.measurements, criterion, axes, heard, engine=engine)
+        return sweep(measured.measurements, criterion, axes, on_progress, engine=engine)
 
 
-def _capped(found: "MeasuredCampaign", axes: "Axes", criterion: Criterion) -> list[dict[str, Any]]:
+def _capped(measured: "MeasuredCampaign", axes: "Axes", criterion: Criterion) -> list[dict[str, Any]]:
     """The timeouts that lie above what was executed, each with the runs that only a longer run could decide."""
     from lapledger.replay.studies.sweeps import at
     from lapledger.replay.studies.warnings import killed_before
 
-    places = _places(axes)
-    beyond = [
-        (timeout, *killed_before(found.measurements, at(criterion, timeout), places)) for timeout in axes.timeouts_ns
+    points_of_grid = _grid_points(axes)
+    censored = [
+        (timeout, *killed_before(measured.measurements, at(criterion, timeout), points_of_grid))
+        for timeout in axes.timeouts_ns
     ]
-    return [{"timeout_ns": timeout, "runs": runs, "programs": programs} for timeout, runs, programs in beyond if runs]
+    return [{"timeout_ns": timeout, "runs": runs, "programs": programs} for timeout, runs, programs in censored if runs]
 
 
-def _warnings(found: "MeasuredCampaign", criterion: Criterion, axes: "Axes") -> tuple[str, ...]:
+def _warnings(measured: "MeasuredCampaign", criterion: Criterion, axes: "Axes") -> tuple[str, ...]:
     """What to be wary of at each timeout; one that is the criterion's own is not named."""
     from lapledger.replay.studies.sweeps import at
 
-    asked = {f"timeout {timeout / NS_PER_MS:g} ms" if timeout else "": timeout for timeout in axes.timeouts_ns}
+    named_limits = {f"timeout {timeout / NS_PER_MS:g} ms" if timeout else "": timeout for timeout in axes.timeouts_ns}
     return study_warnings(
-        found, {name: at(criterion, timeout) for name, timeout in asked.items()}, places=_places(axes)
+        measured, {name: at(criterion, timeout) for name, timeout in named_limits.items()}, places=_grid_points(axes)
     )
 
 
-def _places(axes: "Axes") -> "Variants":
+def _grid_points(axes: "Axes") -> "Variants":
     """Every tau and scale of the grid."""
     from lapledger.replay.studies.warnings import Variants
 
@@ -146,22 +150,22 @@ def _places(axes: "Axes") -> "Variants":
 
 
 def _rows(points: "Sequence[Point]") -> list[dict[str, Any]]:
-    """One row a point, its interval in two places."""
+    """One row a point, its interval in two columns."""
     rows = (flat(asdict(point), interval=("low", "high")) for point in points)
     return [{name: value for name, value in row.items() if name != "shares"} for row in rows]
 
 
 def _save(
-    paths: Sequence[Path], found: "MeasuredCampaign", named: tuple[str, Criterion], points: "Sequence[Point]"
+    paths: Sequence[Path], measured: "MeasuredCampaign", named: tuple[str, Criterion], points: "Sequence[Point]"
 ) -> None:
     from lapledger.replay.plots.swept import sweep_plot
 
-    footer = small_print(found, [named], "bands: 95% over problems; hollow: some programs are undecided")
-    about = {"campaign": found.campaign, "criterion": named[1].hash, "cut": found.cut}
-    save(paths, _rows(points), lambda kind: sweep_plot(points, title_of(found), footer, kind=kind), about)
+    footer = small_print(measured, [named], "bands: 95% over problems; hollow: some programs are undecided")
+    about = {"campaign": measured.campaign, "criterion": named[1].hash, "cut": measured.cut}
+    save(paths, _rows(points), lambda kind: sweep_plot(points, title_of(measured), footer, kind=kind), about)
 
 
-def _show(found: "MeasuredCampaign", named: tuple[str, Criterion], axes: "Axes", points: "Sequence[Point]") -> None:
+def _show(measured: "MeasuredCampaign", named: tuple[str, Criterion], axes: "Axes", points: "Sequence[Point]") -> None:
     rows = [
         (
             point.alpha,
@@ -178,8 +182,8 @@ def _show(found: "MeasuredCampaign", named: tuple[str, Criterion], axes: "Axes",
         )
         for point in points
     ]
-    print_table(COLUMNS, rows, title=title_of(found), cut=found.cut)
-    click.echo(f"{named[0]}: criterion {named[1].hash[:12]}; {axes.replays} replays, nothing was run")
+    print_table(COLUMNS, rows, title=title_of(measured), cut=measured.cut)
+    click.echo(f"{named[0]}: criterion {named[1].hash[:12]}; {axes.replays} replays, no programs were re-executed")
 
 
 def _ms(ns: int) -> int | float:

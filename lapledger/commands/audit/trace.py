@@ -1,4 +1,4 @@
-"""`lap trace`: the tree from a reward to its gates, percentiles, calibration and raw timings, computed again."""
+"""`lap trace`: the tree from a reward to its gates, percentiles, calibration and raw timings, recomputed."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +9,7 @@ import click
 from lapledger.cli.options import at_option, json_option, ledger_option
 from lapledger.consumers.derive.reward_audit import Trace, trace
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import print_json, say, stdout
+from lapledger.render.output import print_json, print_message, stdout
 from lapledger.render.trace_tree import trace_tree
 from lapledger.settings import read_settings
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     default=None,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write all that proves it, as a zip.",
+    help="Write the evidence as a zip file.",
 )
 @ledger_option
 @at_option
 @json_option
 def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | None, as_json: bool) -> None:
-    """Follow a reward down to raw timings and compute it again from them. Exit code 1 when it does not agree.
+    """Trace a reward back to its raw timings, and recompute it from them. Exit code 1 on a mismatch.
 
-    REWARD_ID may be shortened to its first digits. A bundle holds the frames and blobs behind the reward, and
-    the program that proves them against a head that you kept, with Python, pyarrow and numpy.
+    REWARD_ID may be abbreviated to its first digits. A bundle holds the frames and blobs behind the reward, and
+    the program that verifies them against a stored head, with Python, pyarrow and numpy.
 
     \b
     Example:
@@ -41,22 +41,22 @@ def command(reward_id: str, bundle: Path | None, ledger: str | None, at: str | N
       python -I reward.zip --head "$(cat head.txt)"
     """
     with open_questions(read_settings(ledger=ledger).location, at) as questions:
-        found = trace(questions.ledger, questions, reward_id)
+        traced = trace(questions.ledger, questions, reward_id)
         if bundle is not None:
-            _write_bundle(questions, found, bundle)
+            _write_bundle(questions, traced, bundle)
     if as_json:
-        print_json({"cut": found.reward["cut"], **asdict(found)})
+        print_json({"cut": traced.reward["cut"], **asdict(traced)})
     else:
-        stdout(width=150).print(trace_tree(found))
-    if found.differences:
+        stdout(width=150).print(trace_tree(traced))
+    if traced.differences:
         raise click.exceptions.Exit(1)
 
 
-def _write_bundle(questions: "Questions", found: Trace, path: Path) -> None:
+def _write_bundle(questions: "Questions", traced: Trace, path: Path) -> None:
     from lapledger.consumers.derive.reward_evidence import dependencies_of
     from lapledger.ledger.proof.bundles.reward_bundle import write_reward_bundle
 
-    dependencies = dependencies_of(questions.ledger, questions, found)
+    dependencies = dependencies_of(questions.ledger, questions, traced)
     done = write_reward_bundle(path, questions.ledger, dependencies)
     size = f"{done.frames} frames, {len(dependencies.blobs)} blobs, {done.bytes} bytes"
-    say(f"{path}: {size}; check it with `python {path.name}`")
+    print_message(f"{path}: {size}; check it with `python {path.name}`")

@@ -14,7 +14,7 @@ from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.streams.base import Stream
-from lapledger.render.output import print_json, progress, say
+from lapledger.render.output import print_json, print_message, progress
 from lapledger.settings import read_settings
 from lapledger.workflows.malloc import keep_freed_memory
 
@@ -34,45 +34,45 @@ def command(only_head: bool, head: str | None, skip_rewards: bool, ledger: str |
     \b
     Example:
       lap verify --print-head > head.txt
-      lap verify --print-head "$(cat head.txt)"
+      lap verify --head "$(cat head.txt)"
     """
-    place = read_settings(ledger=ledger).location
+    location = read_settings(ledger=ledger).location
     if only_head and head is not None:
         raise UserError("--print-head prints the current head and --head checks a stored one; use one of them")
     if only_head:
-        print_head(place, as_json=as_json)
+        print_head(location, as_json=as_json)
         return
     written = None if head is None else RecordedHead.parse(head)
-    prove(place, written, as_json=as_json, with_rewards=not skip_rewards)
+    prove(location, written, as_json=as_json, with_rewards=not skip_rewards)
 
 
-def print_head(place: LedgerPath, *, as_json: bool) -> None:
+def print_head(location: LedgerPath, *, as_json: bool) -> None:
     """Prints the current head; nothing is verified."""
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(location)) as ledger:
         written = current_head(ledger)
     if as_json:
-        print_json({"word": str(written), "head": written.head, "cut": str(written.cut)})
+        print_json({"token": str(written), "head": written.head, "cut": str(written.cut)})
     else:
         click.echo(str(written))
 
 
-def prove(place: LedgerPath, written: RecordedHead | None, *, as_json: bool, with_rewards: bool) -> None:
+def prove(location: LedgerPath, written: RecordedHead | None, *, as_json: bool, with_rewards: bool) -> None:
     """Prints what was verified; exits with 1 when a problem was found."""
-    proof = _proof(place, written)
+    proof = _proof(location, written)
     rewards = 0
     if with_rewards and not proof.problems:
-        rewards, wrong, told = _rewards(place, proof.cut)
-        proof = replace(proof, problems=tuple(wrong), notes=(*proof.notes, *told))
+        rewards, wrong, skipped = _rewards(location, proof.cut)
+        proof = replace(proof, problems=tuple(wrong), notes=(*proof.notes, *skipped))
     elif with_rewards:
-        say("rewards were not recomputed: repair the ledger first")
+        print_message("rewards were not recomputed: repair the ledger first")
     _print(proof, rewards, as_json=as_json)
     if proof.problems:
         raise click.exceptions.Exit(1)
 
 
-def _proof(place: LedgerPath, written: RecordedHead | None) -> Proof:
+def _proof(location: LedgerPath, written: RecordedHead | None) -> Proof:
     keep_freed_memory()
-    with closing(open_ledger(place)) as ledger, _stream_of(ledger) as (stream, note), progress("proving", 1) as bar:
+    with closing(open_ledger(location)) as ledger, _stream_of(ledger) as (stream, note), progress("proving", 1) as bar:
         task = bar.task_ids[0]
         proof = verify(
             ledger,
@@ -97,17 +97,19 @@ def _stream_of(ledger: Ledger) -> Iterator[tuple[Stream | None, tuple[str, ...]]
         stream.close()
 
 
-def _rewards(place: LedgerPath, cut: str) -> tuple[int, list[str], list[str]]:
+def _rewards(location: LedgerPath, cut: str) -> tuple[int, list[str], list[str]]:
     """Rewards computed again, and problems and notes of these and of the named replays, asked again."""
     from lapledger.consumers.derive.named_replay_reader import verify_replays
     from lapledger.consumers.derive.reward_audit import verify_rewards
 
-    with open_questions(place, cut) as questions:
+    with open_questions(location, cut) as questions:
         total = questions.rows("SELECT count(*) AS n FROM reward")[0]["n"]
         with progress("rewards", total) as bar:
-            count, wrong, told = verify_rewards(questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n))
+            recomputed, wrong, skipped = verify_rewards(
+                questions.ledger, questions, lambda n: bar.advance(bar.task_ids[0], n)
+            )
         _, denied, noted = verify_replays(questions.ledger, questions)
-    return count, [*wrong, *denied], [*told, *noted]
+    return recomputed, [*wrong, *denied], [*skipped, *noted]
 
 
 def _print(proof: Proof, rewards: int, *, as_json: bool) -> None:
@@ -120,8 +122,8 @@ def _print(proof: Proof, rewards: int, *, as_json: bool) -> None:
     for problem in proof.problems:
         click.echo(problem)
     for note in proof.notes:
-        say(f"note: {note}")
-    counted = ", ".join(f"{count} {name}" for name, count in figures.items())
+        print_message(f"note: {note}")
+    counted = ", ".join(f"{recomputed} {name}" for name, recomputed in figures.items())
     click.echo(f"{'FAILED' if proof.problems else 'proven'}: {counted}")
     click.echo(f"head {proof.head}")
     click.echo(f"cut {proof.cut}")

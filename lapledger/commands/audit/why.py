@@ -8,7 +8,7 @@ import click
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import plain, print_json, tell
+from lapledger.render.output import plain, print_json, print_warnings
 from lapledger.replay.measurements import unit_of
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.explain_verdict import NamedCriterion, explain_verdicts, reward_criteria
@@ -32,58 +32,62 @@ def command(
     at: str | None,
     as_json: bool,
 ) -> None:
-    """Name the deciding test, the distance to the threshold, and the smallest change that flips the verdict.
+    """Explain a verdict: the deciding test, the distance to the threshold, and the smallest change that would flip it.
 
-    PROGRAM is an id, the start of one, or [PROBLEM/]NAME. Without a criterion, those of its rewards are explained.
+    PROGRAM is an id, the start of one, or [PROBLEM/]NAME. Without a criterion, the program's rewards are explained.
 
     \b
     Example:
       lap why stonegame/table_lists --criterion top-30
     """
     with open_questions(read_settings(ledger=ledger).location, at) as questions:
-        found = find_program(questions, program)
-        criteria = reward_criteria(questions, found["program_id"], campaign)
+        program_row = find_program(questions, program)
+        criteria = reward_criteria(questions, program_row["program_id"], campaign)
         if criterion_flags.given or not criteria:
             criteria = [NamedCriterion(campaign, *criterion_flags.read(), source=source)]
-        explanations = explain_verdicts(questions, found["program_id"], criteria)
+        explanations = explain_verdicts(questions, program_row["program_id"], criteria)
         cut = str(questions.cut)
     if as_json:
-        print_json({"cut": cut, "program": found, "explanations": explanations})
+        print_json({"cut": cut, "program": program_row, "explanations": explanations})
         return
-    click.echo(f"{found['program_id']}  ({found['model']}, labelled {found['label'] or 'nothing'})")
-    for one in explanations:
-        _show(one, ledger)
+    click.echo(
+        f"{program_row['program_id']}  ({program_row['model']}, expected verdict: {program_row['label'] or 'none'})"
+    )
+    for shown in explanations:
+        _show(shown, ledger)
     click.echo(f"cut {cut}")
-    tell(dict.fromkeys(warning for one in explanations for warning in one["warnings"]))
+    print_warnings(dict.fromkeys(warning for shown in explanations for warning in shown["warnings"]))
 
 
-def _show(one: dict[str, Any], ledger: str | None) -> None:
-    reward = f", reward {one['reward']['value']:+g}" if one["reward"] else ""
-    click.echo(f"\n{one['criterion']} in campaign {one['campaign']}: {one['status']}{reward}")
-    click.echo(f"  reason         {one['reason'] or 'correct, and within the threshold'}")
-    if one["deciding_test"]:
-        took = _took(one)
-        label = "deciding test" if one["detail"] or one["change_test"] else "worst test   "
-        click.echo(f"  {label}  {one['deciding_test']}{took}")
-    if one["detail"]:
-        click.echo(f"  what was seen  {plain(one['detail'])}")
-    elif one["q_lo"] is not None:
-        click.echo(f"  quality q      {one['q_lo']:.4f} of {float(one['tau']) / 100:g} allowed" + _distance(one))
-    click.echo(f"  what flips it  {one['note']}")
-    if one["reward"]:
-        place = f" --ledger {shlex.quote(ledger)}" if ledger else ""
-        click.echo(f"  every timing   lap trace {one['reward']['id'][:16]}{place}")
+def _show(shown: dict[str, Any], ledger: str | None) -> None:
+    reward = f", reward {shown['reward']['value']:+g}" if shown["reward"] else ""
+    click.echo(f"\n{shown['criterion']} in campaign {shown['campaign']}: {shown['status']}{reward}")
+    click.echo(f"  reason         {shown['reason'] or 'correct and within the threshold'}")
+    if shown["deciding_test"]:
+        took = _took(shown)
+        label = "deciding test" if shown["detail"] or shown["change_test"] else "worst test   "
+        click.echo(f"  {label}  {shown['deciding_test']}{took}")
+    if shown["detail"]:
+        click.echo(f"  observed       {plain(shown['detail'])}")
+    elif shown["q_lo"] is not None:
+        click.echo(
+            f"  quality        q = {shown['q_lo']:.2f} (threshold {float(shown['tau']) / 100:.2f})" + _distance(shown)
+        )
+    click.echo(f"  to flip it     {shown['note']}")
+    if shown["reward"]:
+        ledger_flag = f" --ledger {shlex.quote(ledger)}" if ledger else ""
+        click.echo(f"  full trace     lap trace {shown['reward']['id'][:16]}{ledger_flag}")
 
 
-def _took(one: dict[str, Any]) -> str:
-    value = one[f"deciding_test_{unit_of(one['clock'])}"]
+def _took(shown: dict[str, Any]) -> str:
+    value = shown[f"deciding_test_{unit_of(shown['clock'])}"]
     if value is None:
         return ""
-    return f"  ({value} bytes)" if one["clock"] == "memory" else f"  ({value / 1e6:.1f} ms)"
+    return f"  ({value} bytes)" if shown["clock"] == "memory" else f"  ({value / 1e6:.1f} ms)"
 
 
-def _distance(one: dict[str, Any]) -> str:
-    if one["distance_q"] is None:
+def _distance(shown: dict[str, Any]) -> str:
+    if shown["distance_q"] is None:
         return ""
-    points = "" if one["distance_points"] is None else f", {one['distance_points']:+.1f} percentile points"
-    return f"  (distance {one['distance_q']:+.4f}{points})"
+    points = "" if shown["distance_points"] is None else f", {shown['distance_points']:+.1f} percentile points"
+    return f", distance {shown['distance_q']:+.4f}{points}"

@@ -1,4 +1,4 @@
-"""`lap export`: the ledger's answers in others' shapes, and a bundle that another laboratory verifies and replays."""
+"""`lap export`: results in other tools' formats, and a bundle that anyone can verify and replay."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import print_json, progress, say
+from lapledger.render.output import print_json, print_message, progress
 from lapledger.settings import read_settings
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
 
 model_option = click.option(
-    "--model", default=None, metavar="NAME", help="Whose programs.  [default: the only one that is not human]"
+    "--model",
+    default=None,
+    metavar="NAME",
+    help="Model to export.  [default: the only non-human one]",
 )
 
 
@@ -48,7 +51,7 @@ def command() -> None:
 @FOLDER
 @question_options
 def datasets(path: Path, **flags: Any) -> None:
-    """Write a folder that Hugging Face `datasets` loads, one Parquet file a table.
+    """Write a folder that Hugging Face `datasets` loads, one Parquet file per table.
 
     \b
     Example:
@@ -64,7 +67,7 @@ def datasets(path: Path, **flags: Any) -> None:
 @FOLDER
 @question_options
 def csv(path: Path, **flags: Any) -> None:
-    """Write a folder of CSV files, one a table.
+    """Write a folder of CSV files, one per table.
 
     \b
     Example:
@@ -80,7 +83,7 @@ def csv(path: Path, **flags: Any) -> None:
 @model_option
 @question_options
 def evalplus(path: Path, model: str | None, **flags: Any) -> None:
-    """Write EvalPlus's result file of one model; what is undecided is null.
+    """Write EvalPlus's result file of one model; undecided verdicts are null.
 
     \b
     Example:
@@ -98,7 +101,7 @@ def evalplus(path: Path, model: str | None, **flags: Any) -> None:
 @model_option
 @question_options
 def livecodebench(path: Path, model: str | None, **flags: Any) -> None:
-    """Write LiveCodeBench's `*_eval_all.json` of one model; what is undecided is null.
+    """Write LiveCodeBench's `*_eval_all.json` of one model; undecided verdicts are null.
 
     \b
     Example:
@@ -109,8 +112,8 @@ def livecodebench(path: Path, model: str | None, **flags: Any) -> None:
 
     with _judged_export(flags) as (questions, export):
         _, by_problem = _samples(export, questions, model)
-        statements, told = _statements(export, questions), contests(questions, export.judged.campaign)
-        _write(path, shape(export, by_problem, statements=statements, told=told), export, flags)
+        statements, contest_dates = _statements(export, questions), contests(questions, export.judged.campaign)
+        _write(path, shape(export, by_problem, statements=statements, told=contest_dates), export, flags)
 
 
 @command.command()
@@ -118,7 +121,7 @@ def livecodebench(path: Path, model: str | None, **flags: Any) -> None:
 @model_option
 @question_options
 def inspect(path: Path, model: str | None, **flags: Any) -> None:
-    """Write an Inspect log of one model in its JSON form; an undecided program has no score.
+    """Write an Inspect log of one model in its JSON form; undecided programs have no score.
 
     \b
     Example:
@@ -150,11 +153,11 @@ def _samples(
 
     who = one_model(export.judged, model)
     with progress("reading sources", len(export.judged.measurements)) as bar:
-        found = []
-        for one in samples(export, questions, who):
-            found.append(one)
+        exported = []
+        for sample in samples(export, questions, who):
+            exported.append(sample)
             bar.update(bar.task_ids[0], advance=1)
-    return who, found
+    return who, exported
 
 
 def _statements(export: "JudgedExport", questions: "Questions") -> dict[str, str]:
@@ -173,26 +176,28 @@ def _folder(
     from lapledger.consumers.exports.tables import tables
 
     if path.exists():
-        raise UserError(f"{path} exists; name a folder that does not, or remove this one first")
+        raise UserError(f"{path} exists; choose a new folder, or remove this one first")
     with _judged_export(flags) as (questions, export):
-        found = tables(export, questions)
-        files = shape(found, export.about())
+        exported = tables(export, questions)
+        files = shape(exported, export.about())
         with progress("writing", len(files)) as bar:
             write_folder(path, files, lambda: bar.update(bar.task_ids[0], advance=1))
-        _told(path, export, {"rows": {name: len(table) for name, table in found.items()}}, flags)
+        _report(path, export, {"rows": {name: len(table) for name, table in exported.items()}}, flags)
 
 
 def _write(path: Path, content: Any, export: "JudgedExport", flags: Mapping[str, Any]) -> None:
     write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
-    _told(path, export, {}, flags)
+    _report(path, export, {}, flags)
 
 
-def _told(path: Path, export: "JudgedExport", more: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
-    """What was written, with the cut on stdout; how much of it is undecided."""
+def _report(path: Path, export: "JudgedExport", more: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
+    """Reports what was written, with the cut on stdout, and how many verdicts are undecided."""
     if flags["as_json"]:
         print_json({**export.about(), "path": path.name, "undecided": export.undecided, **more})
     else:
         click.echo(f"cut {export.judged.cut}")
-    say(f"{path}: campaign {export.judged.campaign} under {export.judged.name}")
+    print_message(f"{path}: campaign {export.judged.campaign} under {export.judged.name}")
     if export.undecided:
-        say(f"warning: {export.undecided} programs are undecided; they are neither passed nor failed in the file")
+        print_message(
+            f"warning: {export.undecided} programs are undecided; they are neither passed nor failed in the file"
+        )

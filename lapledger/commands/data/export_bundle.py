@@ -1,4 +1,4 @@
-"""`lap export bundle` and `lap export check`: what another laboratory verifies and replays without a ledger."""
+"""`lap export bundle` and `lap export check`: a file that verifies and replays without a ledger."""
 
 import json
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from lapledger.cli.export_options import FILE, question_options, request_of
 from lapledger.cli.options import json_option
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import print_json, progress, say
+from lapledger.render.output import count, print_json, print_message, progress
 from lapledger.settings import read_settings
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @FILE
 @question_options
 def bundle(path: Path, **flags: Any) -> None:
-    """Write facts, fits, verdicts, criteria and the chain, with what verifies and replays them, as one file.
+    """Write one file with facts, calibrations, verdicts, criteria, the hash chain, and code to verify and replay it.
 
     The bundle covers the criterion asked for, every criterion in the ledger and the campaign's named replays. It runs
     with Python, pyarrow and numpy, without a ledger. Store its digest and `lap verify --print-head` elsewhere.
@@ -40,21 +40,23 @@ def bundle(path: Path, **flags: Any) -> None:
 
     request = request_of(flags)
     with open_questions(read_settings(ledger=flags["ledger"]).location, flags["at"]) as questions:
-        answer, (answers, left) = judge_export(questions, request), _declared(questions, request)
+        judged, (others_judged, excluded) = judge_export(questions, request), _declared(questions, request)
         with progress("bundling frames", 0) as bar:
 
-            def told(done: int, total: int) -> None:
+            def on_progress(done: int, total: int) -> None:
                 bar.update(bar.task_ids[0], completed=done, total=total)
 
-            done = write_campaign_bundle(path, questions, [answer, *answers], told, excluded=left)
-        found = {"cut": str(questions.cut), "path": path.name, **asdict(done)}
+            done = write_campaign_bundle(path, questions, [judged, *others_judged], on_progress, excluded=excluded)
+        written = {"cut": str(questions.cut), "path": path.name, **asdict(done)}
     if flags["as_json"]:
-        print_json(found)
+        print_json(written)
     else:
         click.echo(f"bundle {done.digest}")
-        click.echo(f"cut {found['cut']}")
-    replays = f" and {done.replays} named replays" if done.replays else ""
-    say(f"{path}: {done.tables} tables{replays}, {done.frames} frames with {done.events} events, {done.bytes} bytes")
+        click.echo(f"cut {written['cut']}")
+    replays = f" and {count(done.replays, 'named replay')}" if done.replays else ""
+    print_message(
+        f"{path}: {done.tables} tables{replays}, {done.frames} frames with {done.events} events, {done.bytes} bytes"
+    )
 
 
 @click.command()
@@ -72,28 +74,28 @@ def check(path: Path, head: str | None, as_json: bool) -> None:
     """
     from lapledger.consumers.exports.campaign_bundle import check_bundle
 
-    words = [*(["--head", head] if head else []), *(["--json"] if as_json else [])]
-    code = check_bundle(words, str(path))
+    arguments = [*(["--head", head] if head else []), *(["--json"] if as_json else [])]
+    code = check_bundle(arguments, str(path))
     if code:
         raise click.exceptions.Exit(code)
 
 
 def _declared(questions: "Questions", request: "ExportRequest") -> "tuple[list[JudgedExport], list[ExcludedCriterion]]":
-    """The answers to every criterion in the ledger but the one asked; told which one cannot be answered, and why."""
+    """Results under every other criterion in the ledger, and those that cannot be evaluated, with the reason."""
     from lapledger.consumers.exports.bundle_contents import ExcludedCriterion
     from lapledger.consumers.exports.judged_export import ExportRequest, judge_export
     from lapledger.replay.criteria import Criterion
 
-    seen, answers, left = {request.criterion.hash}, [], []
+    seen, others_judged, excluded = {request.criterion.hash}, [], []
     for row in questions.rows("SELECT * FROM criterion ORDER BY name, criterion_hash"):
         try:
             criterion = Criterion.from_mapping(json.loads(row["canonical"]))
             if criterion.hash not in seen:
                 seen.add(criterion.hash)
-                answers.append(
+                others_judged.append(
                     judge_export(questions, ExportRequest(row["name"], criterion, request.campaign, request.source))
                 )
-        except LapError as why:
-            say(f"criterion {row['name']} is excluded: {why}")
-            left.append(ExcludedCriterion(row["criterion_hash"], row["canonical"], str(why)))
-    return answers, left
+        except LapError as error:
+            print_message(f"criterion {row['name']} is excluded: {error}")
+            excluded.append(ExcludedCriterion(row["criterion_hash"], row["canonical"], str(error)))
+    return others_judged, excluded

@@ -3,7 +3,7 @@
 import click
 
 from lapledger.cli.options import campaign_option, json_option, ledger_option
-from lapledger.render.output import count, print_json, print_table, say
+from lapledger.render.output import count, print_json, print_message, print_table
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.session import open_writer
@@ -33,5 +33,5 @@ def command(campaign: str | None, ledger: str | None, as_json: bool) -> None:
         excluded = [dict(zip(columns, row, strict=True)) for row in rows]
         print_json({"cut": cut, "decided": len(result.decisions), "new": result.new, "excluded": excluded})
         return
-    say(f"{count(len(result.decisions), 'decision')} ({result.new} new); {count(len(rows), 'exclusion')}")
+    print_message(f"{count(len(result.decisions), 'decision')} ({result.new} new); {count(len(rows), 'exclusion')}")
     print_table(columns, rows, cut=cut)

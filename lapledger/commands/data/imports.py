@@ -10,7 +10,7 @@ import click
 
 from lapledger.cli.groups import HelpGroup
 from lapledger.cli.options import json_option, ledger_option
-from lapledger.render.output import plain, print_json, print_table, say
+from lapledger.render.output import plain, print_json, print_message, print_table
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
 from lapledger.workflows.session import open_writer
@@ -24,19 +24,19 @@ campaign_option = click.option(
     "--campaign", default=None, metavar="ID", help="Name of the campaign, for one file.  [default: after the file]"
 )
 model_option = click.option(
-    "--model", default=None, metavar="NAME", help="Model of the samples.  [default: what the file's name says]"
+    "--model", default=None, metavar="NAME", help="Model that wrote the samples.  [default: from the file's name]"
 )
 _PROVENANCE = (
-    click.option("--source", default="", metavar="TEXT", help="Where the files were found: repository and commit."),
-    click.option("--license", "license_", default="", metavar="TEXT", help="Their licence, where you know it."),
+    click.option("--source", default="", metavar="TEXT", help="Origin of the files, e.g. repository and commit."),
+    click.option("--license", "license_", default="", metavar="TEXT", help="Licence of the files, if known."),
 )
 
 
-def shared(*own: Decorated) -> Callable[[Decorated], Decorated]:
-    """The arguments and options of an import, with a format's own ones before them."""
+def shared(*format_options: Decorated) -> Callable[[Decorated], Decorated]:
+    """The arguments and options of an import, those of the format first."""
 
     def decorate(function: Decorated) -> Decorated:
-        for option in reversed((files_argument, *own, *_PROVENANCE, ledger_option, json_option)):
+        for option in reversed((files_argument, *format_options, *_PROVENANCE, ledger_option, json_option)):
             function = option(function)
         return function
 
@@ -59,50 +59,50 @@ def command() -> None:
 
 @command.command()
 @shared(campaign_option, model_option)
-def mercury(**asked: Any) -> None:
+def mercury(**flags: Any) -> None:
     """Import Mercury's grading sessions (`MODEL_eval.json`), each with its own human reference times.
 
     \b
     Example:
       lap import mercury gpt-4-1106-preview_eval.json --source "Elfsong/Mercury a1e97209"
     """
-    _import("mercury", **asked)
+    _import("mercury", **flags)
 
 
 @command.command()
 @shared(campaign_option, model_option)
-def livecodebench(**asked: Any) -> None:
+def livecodebench(**flags: Any) -> None:
     """Import LiveCodeBench's graded generations (`*_eval_all.json`); two gradings of one model share its programs.
 
     \b
     Example:
       lap import livecodebench --model o1-mini graded-on-15.json graded-on-17.json
     """
-    _import("livecodebench", **asked)
+    _import("livecodebench", **flags)
 
 
 @command.command()
 @shared(campaign_option, model_option)
-def evalperf(**asked: Any) -> None:
+def evalperf(**flags: Any) -> None:
     """Import EvalPerf's results (`*_evalperf_results.json`): verdicts, and processor instructions instead of time.
 
     \b
     Example:
       lap import evalperf --model qwen qwen_evalperf_results.json
     """
-    _import("evalperf", **asked)
+    _import("evalperf", **flags)
 
 
 @command.command()
 @shared(campaign_option)
-def pyperf(**asked: Any) -> None:
+def pyperf(**flags: Any) -> None:
     """Import pyperf's benchmark files: every value, each benchmark its own reference.
 
     \b
     Example:
       lap import pyperf linux.json windows.json
     """
-    _import("pyperf", model=None, **asked)
+    _import("pyperf", model=None, **flags)
 
 
 @command.command()
@@ -130,7 +130,7 @@ def icpc(paths: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
     columns = ("problem", "new problems", "new tests", "new programs", "excluded")
     rows = [(p.problem, p.new_problems, p.new_tests, p.new_programs, len(p.excluded)) for p in imported]
     for path, reason in (file for package in imported for file in package.excluded):
-        say(f"excluded {path}: {reason}")
+        print_message(f"excluded {path}: {reason}")
     if as_json:
         print_json({"cut": cut, "imported": [dict(zip(columns, row, strict=True)) for row in rows]})
     else:
@@ -152,7 +152,7 @@ def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, li
     with open_writer(read_settings(ledger=ledger).location, "lap import code-contests", TERMINAL) as writer:
         done = [import_problems(writer, Path(name), options) for name in files]
         cut = str(writer.ledger.cut())
-    _tell(done, cut, as_json=as_json)
+    _show(done, cut, as_json=as_json)
 
 
 def _import(
@@ -173,9 +173,9 @@ def _import(
     read = import_module(f"lapledger.producers.importers.{form}").read
     results = read_all(read, [Path(name) for name in files], options, reporter=TERMINAL)
     with open_writer(location, f"lap import {form}", TERMINAL) as writer:
-        done = [import_results(writer, one, options) for one in results]
+        done = [import_results(writer, result, options) for result in results]
         cut = str(writer.ledger.cut())
-    _tell(done, cut, as_json=as_json)
+    _show(done, cut, as_json=as_json)
 
 
 def _import_options(
@@ -192,26 +192,32 @@ def _import_options(
 _COUNTS = ("problems", "programs", "executions", "timings")
 
 
-def _tell(done: Sequence["ImportSummary"], cut: str, *, as_json: bool) -> None:
+def _show(done: Sequence["ImportSummary"], cut: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"cut": cut, "imported": [asdict(one) for one in done]})
+        print_json({"cut": cut, "imported": [asdict(result) for result in done]})
         return
-    for one in done:
-        if one.held:
-            say(f"{plain(one.file)} was imported before, as {one.campaign or 'problems'}: nothing is added")
-        if one.left_out:
-            say(f"{plain(one.file)}: {len(one.left_out)} left out, first {plain(one.left_out[0])}")
+    for result in done:
+        if result.held:
+            print_message(f"{plain(result.file)} is already imported, as {result.campaign or 'problems'}")
+        if result.left_out:
+            print_message(f"{plain(result.file)}: {len(result.left_out)} excluded, first {plain(result.left_out[0])}")
     rows = [
-        (one.file, one.campaign, *(getattr(one, name) for name in _COUNTS), len(one.left_out), len(one.unknown))
-        for one in done
+        (
+            result.file,
+            result.campaign,
+            *(getattr(result, name) for name in _COUNTS),
+            len(result.left_out),
+            len(result.unknown),
+        )
+        for result in done
     ]
-    columns = ("file", "campaign", "problems", "new programs", "new executions", "new timings", "left out", "unknown")
+    columns = ("file", "campaign", "problems", "new programs", "new executions", "new timings", "excluded", "unknown")
     print_table(columns, rows)
-    figures = list(dict.fromkeys(name for one in done for name in one.figures))
-    values = [(one.file, *(_figure(one.figures.get(name)) for name in figures)) for one in done]
+    figures = list(dict.fromkeys(name for result in done for name in result.figures))
+    values = [(result.file, *(_figure(result.figures.get(name)) for name in figures)) for result in done]
     print_table(("file", *figures), values, cut=cut)
 
 
 def _figure(value: float | str | None) -> object:
-    """Percentages are compared with published ones: to two digits."""
+    """Percentages to two digits, as published ones are."""
     return f"{value:.2f}" if isinstance(value, float) else value

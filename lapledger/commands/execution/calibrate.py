@@ -12,7 +12,7 @@ from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import CONTROL
 from lapledger.ledger.store.location import Location
-from lapledger.render.output import print_json, print_table, progress, say, tell
+from lapledger.render.output import print_json, print_message, print_table, print_warnings, progress
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.calibration import outside_warning
 from lapledger.replay.criteria import describe
@@ -32,27 +32,27 @@ COLUMNS = (
     "a",
     "b, ms",
     "power",
-    "R squared",
+    "R²",
     "relative error",
-    "points moved",
+    "percentile error",
     "Spearman",
-    "kept",
+    "result",
 )
 Row = tuple[str, str, str, str, str, str, str, str, str]
 
 
 @click.command()
 @criterion_options(tau=False)
-@click.option("--from", "source", required=True, metavar="ID", help="Campaign whose stored durations are mapped.")
-@click.option("--to", "target", required=True, metavar="ID", help="Campaign into whose state they are mapped.")
+@click.option("--from", "source", required=True, metavar="ID", help="Campaign whose reference durations are mapped.")
+@click.option("--to", "target", required=True, metavar="ID", help="Campaign they are mapped to.")
 @click.option(
     "--kind",
     type=click.Choice([*KINDS, ALL]),
     default=None,
-    help="Kind of map; `all` tries every kind and keeps the best.  [default: the criterion's, else affine]",
+    help="Kind of fit; `all` tries every kind and keeps the best.  [default: the criterion's, else affine]",
 )
 @ledger_option
-@click.option("--follow", is_flag=True, help="Wait for both campaigns, and fit again when late facts come.")
+@click.option("--follow", is_flag=True, help="Wait for both campaigns, and refit when late results arrive.")
 @lease_option
 @log_option
 @json_option
@@ -66,10 +66,10 @@ def command(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Fit a map on the references measured in both campaigns, and keep it as an event.
+    """Fit a map on references measured in both campaigns, and store it as an event.
 
-    Each map is judged with every problem left out of its own fit, beside no map at all, and refused when it does not
-    beat it. One fit is kept for each call: the best usable one, or the refusal.
+    Each fit is validated with every problem held out in turn, and rejected unless it beats no calibration. One result
+    is stored per call: the best usable fit, or the rejection.
 
     \b
     Example:
@@ -81,35 +81,35 @@ def command(
 
     service = {name: flags.pop(name) for name in ("log", "lease_seconds")}
     if criterion_flags.overrides.get("calibration") == "none":
-        raise UserError("--calibration none: there is no such map to fit; say with --kind which one is wanted")
+        raise UserError("--calibration none: nothing to fit; choose a kind with --kind")
     _, criterion = criterion_flags.read()
-    asked = kind or (criterion.calibration if criterion.calibration != "none" else "affine")
-    order = CalibrationOrder(criterion, source, target, tuple(KINDS) if asked == ALL else (asked,))
-    place = read_settings(ledger=ledger).location
+    kinds_wanted = kind or (criterion.calibration if criterion.calibration != "none" else "affine")
+    order = CalibrationOrder(criterion, source, target, tuple(KINDS) if kinds_wanted == ALL else (kinds_wanted,))
+    location = read_settings(ledger=ledger).location
     if follow:
-        _follow(place, order, **service)
+        _follow(location, order, **service)
     else:
-        _once(place, order, as_json=as_json)
+        _once(location, order, as_json=as_json)
 
 
-def _follow(place: Location, order: "CalibrationOrder", *, log: "Form", lease_seconds: float) -> None:
+def _follow(location: Location, order: "CalibrationOrder", *, log: "Form", lease_seconds: float) -> None:
     from lapledger.consumers.services.derive import CalibrationFollower
 
-    with serving(place, "calibrate", log, lease_seconds) as service:
+    with serving(location, "calibrate", log, lease_seconds) as service:
         name = group_name("calibrators", order.criterion.hash, order.source, order.target, *order.kinds)
         group = service.group(name, (CONTROL,))
         service.derive(group, CalibrationFollower(service.ledger, service.producer, order, service.context))
 
 
-def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
+def _once(location: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
     from lapledger.consumers.derive.calibrator import calibrate
 
-    with open_writer(place, "lap calibrate", TERMINAL) as writer, progress("fitting", len(order.kinds)) as bar:
+    with open_writer(location, "lap calibrate", TERMINAL) as writer, progress("fitting", len(order.kinds)) as bar:
         done = calibrate(writer.ledger, writer.producer, order, on_fitted=lambda _kind: bar.advance(bar.task_ids[0]))
     if as_json:
-        found = outside_warning(done.kept)
-        told = {"warnings": [found] if found else [], "tried": [asdict(one) for one in done.fits]}
-        print_json({**asdict(done.kept), **told})
+        warning = outside_warning(done.kept)
+        more = {"warnings": [warning] if warning else [], "tried": [asdict(fit) for fit in done.fits]}
+        print_json({**asdict(done.kept), **more})
     else:
         _show(done, order)
 
@@ -117,34 +117,34 @@ def _once(place: Location, order: "CalibrationOrder", *, as_json: bool) -> None:
 def _show(done: "Calibrated", order: "CalibrationOrder") -> None:
     kept = done.kept
     title = f"{order.source} -> {order.target}: {kept.pairs} pairs of {kept.problems} problems, {kept.clock} clock"
-    rows = [_no_map(kept), *(_row(one, kept) for one in done.fits)]
-    print_table(COLUMNS, rows, title=f"{title}; figures with each problem left out of its own fit", cut=kept.cut)
-    for one in done.fits:
-        if one.refused:
-            say(f"{one.kind} refused: {one.refused}")
+    rows = [_no_map(kept), *(_row(fit, kept) for fit in done.fits)]
+    print_table(COLUMNS, rows, title=f"{title}; held-out figures", cut=kept.cut)
+    for fit in done.fits:
+        if fit.refused:
+            print_message(f"{fit.kind} fit rejected: {fit.refused}")
     if kept.refused:
-        say("no map may be used: judge with calibration 'none'; the refusal is kept")
+        print_message("no usable calibration; evaluate with --calibration none (rejection stored)")
     else:
-        say(f"kept: calibration {kept.calibration_id[:12]}, asked for with `--calibration {kept.kind}`")
-    tell([outside_warning(kept)] if kept.outside else [])
+        print_message(f"stored: calibration {kept.calibration_id[:12]}; use it with `--calibration {kept.kind}`")
+    print_warnings([outside_warning(kept)] if kept.outside else [])
 
 
-def _no_map(one: "CalibrationFitted") -> Row:
+def _no_map(fit: "CalibrationFitted") -> Row:
     return (
         "none",
         "-",
         "-",
         "-",
-        *_figures((one.r2_none, one.error_none, one.points_none, one.spearman_before)),
-        "no map",
+        *_figures((fit.r2_none, fit.error_none, fit.points_none, fit.spearman_before)),
+        "baseline",
     )
 
 
-def _row(one: "CalibrationFitted", kept: "CalibrationFitted") -> Row:
-    chosen = "kept" if one.calibration_id == kept.calibration_id else ""
-    word = "refused" if one.refused else chosen
-    figures = _figures((one.r2, one.error_map, one.points_map, one.spearman_after))
-    return one.kind, f"{one.a:.4g}", f"{one.b_ns / 1e6:.2f}", f"{one.power:.4g}", *figures, word
+def _row(fit: "CalibrationFitted", kept: "CalibrationFitted") -> Row:
+    chosen = "stored" if fit.calibration_id == kept.calibration_id else ""
+    state = "rejected" if fit.refused else chosen
+    figures = _figures((fit.r2, fit.error_map, fit.points_map, fit.spearman_after))
+    return fit.kind, f"{fit.a:.4g}", f"{fit.b_ns / 1e6:.2f}", f"{fit.power:.4g}", *figures, state
 
 
 def _figures(values: Sequence[float | None]) -> tuple[str, str, str, str]:

@@ -1,10 +1,10 @@
-"""`lap worker`: run the works that campaigns ask for, beside other workers, for as long as it runs."""
+"""`lap worker`: execute queued jobs until stopped."""
 
 from typing import Any
 
 import click
 
-from lapledger.cli.options import ledger_option
+from lapledger.cli.options import isolation_option, ledger_option, slots_option
 from lapledger.cli.service_options import lease_option, log_option, serving
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import read_settings
@@ -14,15 +14,16 @@ from lapledger.workflows.service_runtime import group_name
 
 @click.command()
 @ledger_option
-@click.option("--slots", type=int, default=None, metavar="N", help="Programs run side by side.")
-@click.option("--service", default=None, metavar="NAME", help="Worker class whose campaigns it runs.  [default: local]")
-@click.option("--isolation", type=click.Choice(["auto", "bubblewrap", "plain"]), default=None, help="[default: auto]")
+@slots_option
+@click.option("--service", default=None, metavar="NAME", help="Worker class to execute campaigns of.  [default: local]")
+@isolation_option
 @lease_option
 @log_option
 def command(ledger: str | None, lease_seconds: float, log: Form, **flags: Any) -> None:
-    """Run the open works of all campaigns, in their order. Up to eight worker processes share them, by lanes.
+    """Execute queued jobs of all campaigns, in order. Up to eight worker processes share them.
 
-    Only machines of one kind work on one campaign: the first decides. SIGTERM and Ctrl-C finish the programs that run.
+    A campaign is executed on machines of one kind: that of the first worker. SIGTERM and Ctrl-C shut down gracefully:
+    running programs are finished.
 
     \b
     Example:

@@ -7,7 +7,7 @@ import click
 from lapledger.cli.groups import HelpGroup
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import print_json, print_table, say
+from lapledger.render.output import print_json, print_message, print_table
 from lapledger.settings import read_settings
 from lapledger.workflows.session import make_ledger
 
@@ -44,7 +44,7 @@ def init(ledger: str | None) -> None:
     location = read_settings(ledger=ledger).location
     created = make_ledger(location)
     try:
-        say(f"ledger {created.identity} is ready in {location}")
+        print_message(f"ledger {created.identity} is ready in {location}")
     finally:
         created.close()
 

@@ -1,4 +1,4 @@
-"""`lap ledger copy`, `backup` and `restore`: the same ledger in another place, checked against its head."""
+"""`lap ledger copy`, `backup` and `restore`: the same ledger at another location, checked against its head."""
 
 import os
 from collections.abc import Iterator
@@ -12,34 +12,32 @@ from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
-from lapledger.render.output import print_json, progress, say
+from lapledger.render.output import print_json, print_message, progress
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import new_id, open_writer
 
 
 @click.command()
-@click.option(
-    "--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Its new folder."
-)
-@click.option("--to-sql", default="", metavar="URL", help="Its database, postgresql://...; else in the folder.")
-@click.option("--to-store", default="", metavar="URL", help="Of segments and blobs, s3://...; else in the folder.")
-@click.option("--to-kafka", default="", metavar="SERVERS", help="Its brokers; else a file in the folder.")
-@click.option("--to-kafka-prefix", default="lap", metavar="P", help="Of its topics.  [default: lap]")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--to-sql", default="", metavar="URL", help="Database, postgresql://...  [default: in the folder]")
+@click.option("--to-store", default="", metavar="URL", help="Object store, s3://...  [default: in the folder]")
+@click.option("--to-kafka", default="", metavar="SERVERS", help="Kafka brokers.  [default: a file in the folder]")
+@click.option("--to-kafka-prefix", default="lap", metavar="PREFIX", help="Prefix of the topics.  [default: lap]")
 @ledger_option
 @json_option
 def copy(
     folder: Path, to_sql: str, to_store: str, to_kafka: str, to_kafka_prefix: str, ledger: str | None, as_json: bool
 ) -> None:
-    """Copy the ledger into an empty place: the same ledger with the same cut and head, on a stream of its own.
+    """Migrate the ledger to an empty location: the same cut and head, on a new stream.
 
-    Others may go on writing; the copy is as of the moment when it began. One that was interrupted goes on when it is
-    run again. Passwords come from PGPASSWORD and the settings `kafka_...`, keys from the AWS environment. To go on in
-    the new place, stop what writes to the old one first, and set `ledger`, `sql`, `store` and `kafka` to the new.
+    Other processes may keep writing; the copy is a snapshot of its start. Rerun an interrupted copy to resume it.
+    Passwords come from PGPASSWORD and the settings `kafka_...`, keys from the AWS environment. To switch over, first
+    stop all writers, then set `ledger`, `sql`, `store` and `kafka` to the new location.
 
     \b
     Example:
-      lap ledger copy --to moved --to-sql postgresql://lap@db/lap --to-kafka kafka:9092
+      lap ledger copy moved --to-sql postgresql://lap@db/lap --to-kafka kafka:9092
       LAP_SQL=postgresql://lap@db/lap LAP_KAFKA=kafka:9092 lap verify --ledger moved
     """
     settings = read_settings(ledger=ledger)
@@ -53,7 +51,7 @@ def copy(
 @ledger_option
 @json_option
 def backup(folder: Path, ledger: str | None, as_json: bool) -> None:
-    """Copy the ledger, wherever its parts lie, into a plain local folder that needs no server.
+    """Copy the ledger with all its parts into a local folder that needs no server.
 
     \b
     Example:
@@ -70,7 +68,7 @@ def backup(folder: Path, ledger: str | None, as_json: bool) -> None:
 @ledger_option
 @json_option
 def restore(folder: Path, ledger: str | None, as_json: bool) -> None:
-    """Copy the ledger from a backup into the configured place, which must hold none.
+    """Copy the ledger from a backup into the configured location, which must be empty.
 
     \b
     Example:
@@ -83,23 +81,23 @@ def restore(folder: Path, ledger: str | None, as_json: bool) -> None:
 
 
 def _target(settings: Settings, folder: Path, parts: dict[str, str]) -> Location:
-    """The place of a copy; what is no part of it stays in its folder."""
+    """The location of a copy; parts without an address are in its folder."""
     empty = {"sql": "", "store": "", "kafka": ""}
     changed = settings.model_dump() | empty | parts | {"ledger": folder}
     return read_settings(**changed).location
 
 
 @contextmanager
-def _drained(place: Location) -> Iterator[Ledger]:
-    """The ledger with all that lay on its stream; one in a folder that cannot be written is taken as it is."""
-    if os.access(place.root, os.W_OK):
-        with open_writer(place, "lap ledger copy", TERMINAL) as writer:
+def _drained(location: Location) -> Iterator[Ledger]:
+    """The ledger with its stream ingested; one in a read-only folder as it is."""
+    if os.access(location.root, os.W_OK):
+        with open_writer(location, "lap ledger copy", TERMINAL) as writer:
             yield writer.ledger
-    elif place.root.is_dir():
-        with closing(open_ledger(place)) as ledger:
+    elif location.root.is_dir():
+        with closing(open_ledger(location)) as ledger:
             yield ledger
     else:
-        raise UserError(f"there is no ledger in {place}; name the folder of one")
+        raise UserError(f"there is no ledger in {location}; name the folder of one")
 
 
 def _copy(source: Ledger, target: Location, *, as_json: bool) -> None:
@@ -108,16 +106,16 @@ def _copy(source: Ledger, target: Location, *, as_json: bool) -> None:
     with progress("copying", 1) as bar:
         task = bar.task_ids[0]
 
-        def told(part: str, done: int, total: int) -> None:
+        def on_progress(part: str, done: int, total: int) -> None:
             bar.update(task, description=part, completed=done, total=total)
 
-        copied = copy_ledger(source, target, stream_identity=new_id(), progress=told)
+        copied = copy_ledger(source, target, stream_identity=new_id(), progress=on_progress)
     if as_json:
         print_json(asdict(copied))
         return
-    say(
+    print_message(
         f"copied ledger {copied.identity} into {target}: {copied.rows['frame']} frames, {copied.segments} segments,"
-        f" {copied.blobs} blobs; {copied.files_copied} files of {copied.bytes_copied >> 20} MiB were missing there"
+        f" {copied.blobs} blobs; {copied.files_copied} files of {copied.bytes_copied >> 20} MiB were copied"
     )
     click.echo(f"head {copied.head}")
     click.echo(f"cut {copied.cut}")

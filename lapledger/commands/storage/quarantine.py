@@ -1,4 +1,4 @@
-"""`lap quarantine`: what could not be admitted, kept whole with its reason; shown, and tried again after a fix."""
+"""`lap quarantine`: records that could not be admitted, stored with the reason; show and retry them."""
 
 import base64
 import sys
@@ -11,7 +11,7 @@ import click
 
 from lapledger.cli.groups import HelpGroup
 from lapledger.cli.options import json_option, ledger_option
-from lapledger.render.output import plain, print_json, print_table, say
+from lapledger.render.output import count, plain, print_json, print_message, print_table
 from lapledger.settings import read_settings
 from lapledger.workflows.session import utc_now
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 256
 
-reason_option = click.option("--reason", default=None, metavar="WORD", help="Only records with this reason.")
+reason_option = click.option("--reason", default=None, metavar="REASON", help="Only records with this reason.")
 
 
 @click.group(cls=HelpGroup)
 def command() -> None:
-    """Show what could not be admitted, and try it again after a fix. Nothing is ever dropped.
+    """Show records that could not be admitted, and retry them after a fix. Nothing is ever dropped.
 
     \b
     Example:
@@ -37,14 +37,14 @@ def command() -> None:
 
 
 @contextmanager
-def _opened(ledger: str | None) -> Iterator["Ledger"]:
+def _ledger(ledger: str | None) -> Iterator["Ledger"]:
     from lapledger.ledger.store.open_ledger import open_ledger
 
-    found = open_ledger(read_settings(ledger=ledger).location)
+    ledger_open = open_ledger(read_settings(ledger=ledger).location)
     try:
-        yield found
+        yield ledger_open
     finally:
-        found.close()
+        ledger_open.close()
 
 
 @command.command("list")
@@ -64,7 +64,7 @@ def list_(reason: str | None, after: int, most: int, ledger: str | None, as_json
     from lapledger.ledger.store.quarantine import reason_counts, summaries
     from lapledger.ledger.store.sql.engine import reading
 
-    with _opened(ledger) as found, reading(found.engine) as connection:
+    with _ledger(ledger) as ledger_open, reading(ledger_open.engine) as connection:
         cut = str(cut_now(connection))
         counts = reason_counts(connection)
         lines = summaries(connection, reason=reason, after=after, limit=most)
@@ -72,23 +72,25 @@ def list_(reason: str | None, after: int, most: int, ledger: str | None, as_json
         print_json({"cut": cut, "reasons": _plain(counts), "records": _plain(lines)})
         return
     print_table(
-        ("reason", "records", "admitted since"), [(one.reason, one.records, one.admitted) for one in counts], cut=cut
+        ("reason", "records", "admitted since"),
+        [(result.reason, result.records, result.admitted) for result in counts],
+        cut=cut,
     )
     if lines:
         rows = [(*list(asdict(line).values())[:-1], line.admission or "-") for line in lines]
         click.echo()
         print_table(("id", "stream", "partition", "offset", "reason", "message", "bytes", "seen", "admitted as"), rows)
     if len(lines) == most:
-        say(f"there may be more: lap quarantine list --after {lines[-1].id}")
+        print_message(f"there may be more: `lap quarantine list --after {lines[-1].id}`")
 
 
 @command.command()
 @click.argument("number", metavar="ID", type=int)
-@click.option("--raw", is_flag=True, help="Write the payload's bytes to standard output, and nothing else.")
+@click.option("--raw", is_flag=True, help="Write only the payload's bytes to standard output.")
 @ledger_option
 @json_option
 def show(number: int, raw: bool, ledger: str | None, as_json: bool) -> None:
-    """Show one record: why it was put aside, its headers, and the head of its payload.
+    """Show one record: why it was quarantined, its headers, and the start of its payload.
 
     \b
     Example:
@@ -98,7 +100,7 @@ def show(number: int, raw: bool, ledger: str | None, as_json: bool) -> None:
     from lapledger.ledger.store.quarantine import quarantined_record
     from lapledger.ledger.store.sql.engine import reading
 
-    with _opened(ledger) as found, reading(found.engine) as connection:
+    with _ledger(ledger) as ledger_open, reading(ledger_open.engine) as connection:
         record = quarantined_record(connection, number)
     if raw:
         sys.stdout.flush()
@@ -113,7 +115,7 @@ def show(number: int, raw: bool, ledger: str | None, as_json: bool) -> None:
     print_table(("header", "value"), sorted(record.record.headers.items()) or [("-", "-")])
     click.echo("\n".join(_hex_lines(record.payload[:HEAD_BYTES])))
     if len(record.payload) > HEAD_BYTES:
-        say(f"{len(record.payload) - HEAD_BYTES} more bytes; --raw writes them all")
+        print_message(f"{len(record.payload) - HEAD_BYTES} more bytes; --raw writes all")
 
 
 def _fields(record: "Quarantined") -> dict[str, Any]:
@@ -131,11 +133,11 @@ def _fields(record: "Quarantined") -> dict[str, Any]:
 
 
 def _hex_lines(data: bytes) -> Iterator[str]:
-    """The bytes as lines of sixteen: place, hexadecimal, and those that print."""
+    """The bytes as lines of sixteen: offset, hexadecimal, and printable characters."""
     for start in range(0, len(data), 16):
         row = data[start : start + 16]
-        words = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        yield f"{start:08x}  {row.hex(' '):<47}  {words}"
+        characters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        yield f"{start:08x}  {row.hex(' '):<47}  {characters}"
 
 
 @command.command()
@@ -144,10 +146,10 @@ def _hex_lines(data: bytes) -> Iterator[str]:
 @ledger_option
 @json_option
 def retry(number: int | None, reason: str | None, ledger: str | None, as_json: bool) -> None:
-    """Try records again: one, all of a reason, or all. What can be admitted now gets new admission numbers.
+    """Retry records: one, all of a reason, or all. Records that are admitted get new admission numbers.
 
-    No old cut changes. What was admitted is sealed at once: a rebuild knows a retry only from segments. Exit code 1
-    when a record stays where it is.
+    No old cut changes. Admitted records are sealed at once: a rebuild knows a retry only from segments. Exit code 1
+    when a record stays quarantined.
 
     \b
     Example:
@@ -159,18 +161,22 @@ def retry(number: int | None, reason: str | None, ledger: str | None, as_json: b
 
     if number is not None and reason is not None:
         raise click.UsageError("give an ID or --reason, not both")
-    with _opened(ledger) as found:
-        tried = retry_records(found, seen=utc_now(), id=number, reason=reason)
-        if any(one.admission is not None and not one.reason for one in tried):
-            seal(found)
-        cut = str(found.cut())
-    kept = [one for one in tried if one.admission is None]
+    with _ledger(ledger) as ledger_open:
+        retried = retry_records(ledger_open, seen=utc_now(), id=number, reason=reason)
+        if any(result.admission is not None and not result.reason for result in retried):
+            seal(ledger_open)
+        cut = str(ledger_open.cut())
+    kept = [result for result in retried if result.admission is None]
     if as_json:
-        print_json({"cut": cut, "admitted": len(tried) - len(kept), "kept": len(kept), "records": _plain(tried)})
-    elif tried:
-        rows = [(one.id, "-" if one.admission is None else one.admission, one.reason) for one in tried]
-        print_table(("id", "admitted as", "why"), rows, cut=cut)
-    say(f"{len(tried) - len(kept)} records admitted, {len(kept)} stay in quarantine" if tried else "nothing to retry")
+        print_json({"cut": cut, "admitted": len(retried) - len(kept), "kept": len(kept), "records": _plain(retried)})
+    elif retried:
+        rows = [(result.id, "-" if result.admission is None else result.admission, result.reason) for result in retried]
+        print_table(("id", "admitted as", "reason"), rows, cut=cut)
+    print_message(
+        f"{count(len(retried) - len(kept), 'record')} admitted, {len(kept)} still quarantined"
+        if retried
+        else "nothing to retry"
+    )
     if kept:
         raise click.exceptions.Exit(1)
 

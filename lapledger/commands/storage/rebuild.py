@@ -1,4 +1,4 @@
-"""`lap ledger rebuild`: the SQL database again, from segments and manifests alone."""
+"""`lap ledger rebuild`: restore the SQL database from segments and manifests alone."""
 
 from dataclasses import asdict
 
@@ -6,22 +6,20 @@ import click
 
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.proof import RecordedHead
-from lapledger.render.output import print_json, say
+from lapledger.render.output import print_json, print_message
 from lapledger.settings import read_settings
 from lapledger.workflows.session import now_ms, utc_now
 
 
 @click.command("rebuild")
-@click.option(
-    "--head", default=None, metavar="HEAD", help="A head that was written down: decides which chain is meant."
-)
+@click.option("--head", default=None, metavar="HEAD", help="Stored head hash: selects the chain.")
 @ledger_option
 @json_option
 def command(head: str | None, ledger: str | None, as_json: bool) -> None:
-    """Rebuild a lost database from the sealed segments; the stream gives the rest.
+    """Rebuild a lost database from the sealed segments; the rest is read from the stream.
 
-    The database must be empty or gone. What was sealed comes back at once; what was in the tail is read from the stream
-    again by the next command that writes, or by `lap sink`, and gets the numbers that it had.
+    The database must be empty or missing. Sealed data are restored at once; the tail is read from the stream again by
+    the next command that writes, or by `lap sink`, and gets the same numbers.
 
     \b
     Example:
@@ -33,10 +31,12 @@ def command(head: str | None, ledger: str | None, as_json: bool) -> None:
 
     written = None if head is None else RecordedHead.parse(head)
     done = rebuild(read_settings(ledger=ledger).location, Now(utc_now(), now_ms()), written)
-    for other in done.others:
-        say(f"left out, as it covers no more: {other}")
+    for chain in done.others:
+        print_message(f"excluded, as it covers no more: {chain}")
     if done.proven is None:
-        say(f"the head covers more than was sealed: read the stream again, then `lap verify --head {written}`")
+        print_message(
+            f"the head covers more than the sealed data: ingest the stream, then run `lap verify --head {written}`"
+        )
     if as_json:
         print_json(asdict(done))
         return

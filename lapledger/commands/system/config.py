@@ -1,4 +1,4 @@
-"""`lap config`: what is set, and where it comes from."""
+"""`lap config`: every setting and where its value comes from."""
 
 import re
 from typing import Any

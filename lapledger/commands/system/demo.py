@@ -1,4 +1,4 @@
-"""`lap demo`: the main job on four problems of the corpus, one command after another, each printed before it runs."""
+"""`lap demo`: the full workflow on four problems of the corpus; each command is printed before it runs."""
 
 import shutil
 from pathlib import Path
@@ -6,18 +6,18 @@ from pathlib import Path
 import click
 
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import say
+from lapledger.render.output import print_message
 
 PROBLEMS = ("slidingmax", "stonegame", "pairsums", "recurrence")
 LIMIT = "2"
 MARKER = "made-by-lap-demo"
-STRICT, OTHER = "top-50", "per-test-top-30"
+STRICT, SECOND = "top-50", "per-test-top-30"
 
 
 @click.command()
-@click.option("--into", default="demo", type=click.Path(), metavar="DIR", help="A new folder.  [default: demo]")
+@click.option("--into", default="demo", type=click.Path(), metavar="DIR", help="New folder.  [default: demo]")
 def command(into: str) -> None:
-    """Run the main job: import, run, judge under two criteria, reward, trace, calibrate, verify, draw a picture.
+    """Run the full workflow on four sample problems: import, run, evaluate, reward, trace, calibrate, verify, plot.
 
     \b
     Example:
@@ -32,7 +32,7 @@ def command(into: str) -> None:
     _lap("run", "--campaign", "main", "--limit", LIMIT, "--slots", "2", *at)
     _lap("problems", *at)
     _lap("replay", "--tau", "100", "--tau", "50", "--tau", "30", "--plot", str(root / "curve.png"), *at)
-    _lap("replay", "--criterion", STRICT, "--against", OTHER, "--flips", *at)
+    _lap("replay", "--criterion", STRICT, "--against", SECOND, "--flips", *at)
     _lap("reward", "--criterion", STRICT, *at)
     _lap("why", _slow_but_right(root), *at)
     _lap("trace", _a_reward(root), *at)
@@ -41,11 +41,13 @@ def command(into: str) -> None:
     _lap("calibrate", "--from", "main", "--to", "recheck", *at)
     _lap("seal", *at)
     _lap("verify", *at)
-    say(f"\nall of it is in {root}; open it with `lap tui --ledger {root}`, the picture is {root / 'curve.png'}")
+    print_message(
+        f"\nresults are in {root}: browse them with `lap tui --ledger {root}`; the plot is {root / 'curve.png'}"
+    )
 
 
 def _make_room(root: Path) -> None:
-    """Makes the folder anew; UserError when there is anything that no earlier demo made."""
+    """Recreates the folder; UserError when it holds anything but an earlier demo."""
     if root.exists():
         if not root.is_dir() or (any(root.iterdir()) and not (root / MARKER).is_file()):
             raise UserError(f"{root} was not made by `lap demo`; choose another folder with --into")
@@ -63,25 +65,25 @@ def demo_corpus() -> Path:
     raise UserError("the demo's problems are missing from this installation; install lapledger again")
 
 
-def _lap(*words: str) -> None:
+def _lap(*arguments: str) -> None:
     from lapledger.cli.main import run
 
-    say(f"\n$ lap {' '.join(words)}")
-    code = run(words)
+    print_message(f"\n$ lap {' '.join(arguments)}")
+    code = run(arguments)
     if code:
         raise click.exceptions.Exit(code)
 
 
 def _slow_but_right(root: Path) -> str:
     """A correct program that failed by its speed: the one whose verdict is the least obvious."""
-    return _one(root, "SELECT program_id AS found FROM reward WHERE c AND value < 0 ORDER BY program_id LIMIT 1")
+    return _first(root, "SELECT program_id AS found FROM reward WHERE c AND value < 0 ORDER BY program_id LIMIT 1")
 
 
 def _a_reward(root: Path) -> str:
-    return _one(root, "SELECT reward_id[:16] AS found FROM reward WHERE c AND value < 0 ORDER BY program_id LIMIT 1")
+    return _first(root, "SELECT reward_id[:16] AS found FROM reward WHERE c AND value < 0 ORDER BY program_id LIMIT 1")
 
 
-def _one(root: Path, sql: str) -> str:
+def _first(root: Path, sql: str) -> str:
     from lapledger.ledger.questions.open_questions import open_questions
 
     with open_questions(root) as questions:

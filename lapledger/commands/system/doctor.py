@@ -1,4 +1,4 @@
-"""`lap doctor`: what this machine has and lacks, with what to do about each lack."""
+"""`lap doctor`: what this machine has and lacks, and how to fix it."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ def command(ledger: str | None, as_json: bool) -> None:
     except LapError as error:
         working = False
         rows.append(("sandbox", "broken", str(error)))
-    rows += [_disk(settings), ("cores", str(os.cpu_count()), "half of them time programs by default")]
+    rows += [_disk(settings), ("cores", str(os.cpu_count()), "half of them run programs by default")]
     rows += [*_extras(settings), *_checksums()]
     if as_json:
         print_json({name: {"state": state, "advice": advice} for name, state, advice in rows})
@@ -70,12 +70,12 @@ def _sandbox() -> list[tuple[str, str, str]]:
 
 def _disk(settings: Settings) -> tuple[str, str, str]:
     root = settings.ledger.absolute()
-    place = next(parent for parent in (root, *root.parents) if parent.exists())
-    free, reserve = shutil.disk_usage(place).free, settings.reserve_mb << 20
+    folder = next(parent for parent in (root, *root.parents) if parent.exists())
+    free, reserve = shutil.disk_usage(folder).free, settings.reserve_mb << 20
     state = f"{free >> 30} GiB free, {settings.reserve_mb} MiB in reserve"
     if free < reserve:
-        return ("disk", state, f"writers stop: free some space on {place} or lower the setting reserve_mb")
-    return ("disk", state, f"free some space on {place}" if free < LOW_FACTOR * reserve else "")
+        return ("disk", state, f"writers stop: free some space on {folder} or lower the setting reserve_mb")
+    return ("disk", state, f"free some space on {folder}" if free < LOW_FACTOR * reserve else "")
 
 
 def _extras(settings: Settings) -> Iterator[tuple[str, str, str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from lapledger.cli.options import json_option, servers_option
-from lapledger.render.output import print_json, say
+from lapledger.render.output import print_json, print_message
 from lapledger.workflows.local_servers import stop_servers
 
 
@@ -24,6 +24,6 @@ def command(folder: str, as_json: bool) -> None:
         print_json({"stopped": stopped})
         return
     for name, pids in stopped.items():
-        say(f"{name}: stopped (process {', '.join(map(str, pids))})")
+        print_message(f"{name}: stopped (process {', '.join(map(str, pids))})")
     if not stopped:
-        say(f"no server is running in {folder}")
+        print_message(f"no server is running in {folder}")

@@ -11,14 +11,20 @@ from lapledger.settings import read_settings
 
 
 @click.command()
-@click.option("--criterion", "word", default=None, metavar="NAME|FILE", help="A TOML file or the name of a preset.")
+@click.option(
+    "--criterion",
+    "source_name",
+    default=None,
+    metavar="NAME|FILE",
+    help="Preset or TOML file; `lap criteria` lists presets.",
+)
 @ledger_option
 @at_option
-def command(word: str | None, ledger: str | None, at: str | None) -> None:
-    """Walk through campaigns, problems and programs; switch tau and every verdict follows, nothing is run.
+def command(source_name: str | None, ledger: str | None, at: str | None) -> None:
+    """Browse campaigns, problems and programs; change tau and every verdict is re-evaluated. Nothing is executed.
 
-    Arrows move, enter opens, escape goes back, q quits. 1 2 3 4 ask for p_100 p_50 p_30 p_10, c for the other reading;
-    / filters, s sorts by the next column, o turns the order around, r reads the newest cut, a lists all programs.
+    Arrows move, enter opens, escape goes back, q quits. 1 2 3 4 select p_100 p_50 p_30 p_10, c the other metric;
+    / filters, s sorts by the next column, o reverses the order, r reads the newest cut, a lists all programs.
 
     \b
     Example:
@@ -26,7 +32,7 @@ def command(word: str | None, ledger: str | None, at: str | None) -> None:
     """
     from lapledger.tui.question import Question
 
-    location, question = read_settings(ledger=ledger).location, Question(*read_criterion(word, {}))
+    location, question = read_settings(ledger=ledger).location, Question(*read_criterion(source_name, {}))
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError("lap tui needs a terminal; in a script use `lap replay --json`")
     from lapledger.tui.app import LedgerApp

@@ -116,7 +116,7 @@ def _problem_of(snapshot: Snapshot, program: str) -> ProblemMeasurements:
         if m.problem == problem:
             return m
     raise UserError(
-        f"campaign {snapshot.name!r} holds nothing of problem {problem!r}; name another with --campaign, "
+        f"campaign {snapshot.name!r} has no results of problem {problem!r}; choose another with --campaign, "
         "or run its programs with `lap run`"
     )
 
