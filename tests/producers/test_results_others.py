@@ -219,7 +219,7 @@ def test_what_cannot_be_run_is_left_out_and_named(tmp_path: Path) -> None:
         1,
     )
     reasons = {one.reason for one in package.left_out}
-    assert reasons == {"1 programs accepted, told before", "1 programs accepted with a NUL byte"}
+    assert reasons == {"1 programs accepted, seen before", "1 programs accepted with a NUL byte"}
 
 
 def test_code_contests_without_a_problem_are_refused(tmp_path: Path) -> None:
