@@ -251,7 +251,7 @@ def test_a_rewarder_waits_visibly_and_goes_on_when_facts_come(both: Ledger, stre
     append(stream, "corpus", [*corpus_facts(CAMPAIGN), opening(CAMPAIGN), *requests(CAMPAIGN)])
     drain(both, stream)
     follower.step(ALL)
-    assert desk.told("waiting")[-1]["reason"] == "16 candidates open or undecided"
+    assert desk.told("waiting")[-1]["reason"] == "16 candidates are open or undecided"
     append(stream, "runs", [event for events in attempts(CAMPAIGN) for event in events])
     drain(both, stream)
     follower.step(ALL)

@@ -68,7 +68,8 @@ def test_two_criteria_count_and_name_their_flips(folder: Path) -> None:
     assert {row["program"] for row in flips["programs"]} == flipped
     assert flips["count"] == len(flipped) > 0
     shown = well(*words, cwd=folder).out
-    assert f"correct -> top-50: {len(flipped)} verdicts flipped; no programs were re-executed" in shown
+    noun = "verdict" if len(flipped) == 1 else "verdicts"
+    assert f"correct -> top-50: {len(flipped)} {noun} flipped; no programs were re-executed" in shown
     named = well(*words, "--flips", cwd=folder).out
     assert all(program in named for program in flipped)
     assert sql(folder / ".lap", "SELECT count(*) FROM execution") == before

@@ -76,8 +76,9 @@ def test_win_rates_best_of_n_and_slow_programs(one: Path) -> None:
     assert best["base-1", 4]["speed"]["value"] == pytest.approx(3 / 4 * 55 / 55)
     assert sorted(best) == [(run, n) for run in ("base-1", "top-1") for n in (1, 2, 3, 4)]
     assert best["top-1", 3]["quality"]["value"] == pytest.approx((3 * (3 * 0.9 + 0.5) / 4 + 0.9) / 4)
-    told = well("compare", "top-1", "base-1", "--ledger", one).out.split("best of N samples")[1].split("Correct")[0]
-    assert [line.split()[1] for line in told.splitlines() if line.startswith("top-1")] == ["1", "2", "4"]
+    output = well("compare", "top-1", "base-1", "--ledger", one).out
+    table = output.split("best of N samples")[1].split("correct programs")[0]
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("top-1")] == ["1", "2", "4"]
     assert found["slower"]["top-1"] == {
         "problems": 4, "correct": 13, "slower": 0, "undecided": 0, "value": 0.0
     }  # fmt: skip
@@ -178,8 +179,8 @@ def test_a_calibration_of_all_kinds_is_a_table(both: Path, tmp_path: Path) -> No
     done = well(*words, "--kind", "all")
     rows = {line.split()[0]: line.rstrip() for line in done.out.splitlines() if line.strip()}
     assert [name for name in rows if name in KINDS] == list(KINDS)
-    assert rows["none"].endswith("no map")
-    assert rows["affine"].endswith("kept")
+    assert rows["none"].endswith("baseline")
+    assert rows["affine"].endswith("stored")
     assert "stored: calibration" in done.err
     assert sql(root, "SELECT kind, refused FROM calibration") == [["affine", ""]]
     tried = well(*words, "--kind", "all", "--json").json["tried"]
