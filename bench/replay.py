@@ -31,13 +31,13 @@ from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import open_ledger
 from lapledger.ledger.streams.producer import Producer
+from lapledger.replay.batches.problem_batches import ProblemBatch
+from lapledger.replay.batches.scaling import Scale, scaled
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.gates import judge
 from lapledger.replay.loading import judge_snapshot, load
 from lapledger.replay.measurements import Ints, ProblemMeasurements
-from lapledger.replay.studies.problem_batches import ProblemBatch
-from lapledger.replay.studies.scaling import Scale, scaled
 from lapledger.replay.studies.sweeps import Axes, Point, at, sweep
 from lapledger.workflows.malloc import keep_freed_memory
 

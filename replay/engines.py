@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lapledger.replay.batches.problem_batches import is_common, judge_many
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.devices.questions import ProblemQuestion, VerdictQuestion, on_device, one_by_one
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.gates import Verdicts, judge
 from lapledger.replay.measurements import ProblemMeasurements
-from lapledger.replay.studies.problem_batches import is_common, judge_many
 
 ENGINES = ("auto", "numpy", "numba", "torch", "ray")
 DEVICES = ("cpu", "cuda")

@@ -2,7 +2,7 @@
 
 Loading it takes about a second, so it is imported only where millions of runs are evaluated. Whole numbers throughout,
 the same as numpy's: each rule is explained in `judging` (`test_results`, `ranks`, `quality`, `context`) and none lives
-here alone; `studies.problem_batches` brings measurements here and verdicts back. Compiled code takes arrays in fixed
+here alone; `batches.problem_batches` brings measurements here and verdicts back. Compiled code takes arrays in fixed
 positions, and more of them than functions elsewhere: an object would be taken apart at every call.
 """
 

@@ -10,6 +10,9 @@ from itertools import product
 
 import numpy as np
 
+from lapledger.replay.batches.problem_batches import ProblemBatch
+from lapledger.replay.batches.program_groups import ProgramsByModel, Rate, rate_of
+from lapledger.replay.batches.scaling import Scale, refuse_memory, scaled
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import AUTO, Engine, runs_of
 from lapledger.replay.errors import ReplayError
@@ -17,9 +20,6 @@ from lapledger.replay.estimates import Interval, count, estimate
 from lapledger.replay.judging.gates import judge, one_campaign
 from lapledger.replay.measurements import Bytes, Floats, Ints, ProblemMeasurements
 from lapledger.replay.studies.pass_counts import statuses_of
-from lapledger.replay.studies.problem_batches import ProblemBatch
-from lapledger.replay.studies.program_groups import ProgramsByModel, Rate, rate_of
-from lapledger.replay.studies.scaling import Scale, refuse_memory, scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lapledger.replay.batches.scaling import Scale, scaled
 from lapledger.replay.calibration import outside_warning
 from lapledger.replay.calibration.pools import Ranged
 from lapledger.replay.criteria import Criterion
@@ -16,7 +17,6 @@ from lapledger.replay.judging.gates import Status
 from lapledger.replay.judging.test_results import Rules, grade_runs, make_rules
 from lapledger.replay.measurements import Bools, Ints, Outcome, ProblemMeasurements, Readings, read
 from lapledger.replay.studies.pass_counts import statuses_of
-from lapledger.replay.studies.scaling import Scale, scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lapledger.replay.engines
+from lapledger.replay.batches.problem_batches import ProblemBatch, is_common
 from lapledger.replay.criteria import PRESETS, Criterion
 from lapledger.replay.devices.batches import hold
 from lapledger.replay.devices.device import in_torch
@@ -14,7 +15,6 @@ from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.fields import FIELDS
 from lapledger.replay.judging.gates import judge
-from lapledger.replay.studies.problem_batches import ProblemBatch, is_common
 from lapledger.replay.studies.sweeps import Axes, sweep
 from tests.replay.builders import measured
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lapledger.replay.engines
+from lapledger.replay.batches.problem_batches import ProblemBatch, is_common, judge_many
+from lapledger.replay.batches.scaling import Scale, scaled
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import estimate
 from lapledger.replay.judging.gates import judge
-from lapledger.replay.studies.problem_batches import ProblemBatch, is_common, judge_many
-from lapledger.replay.studies.scaling import Scale, scaled
 from lapledger.replay.studies.sweeps import Axes, Point, at, sweep
 from tests.replay.builders import MS, make_tests, measured
 from tests.replay.worlds import common, measurements

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from lapledger.replay.batches.program_groups import ProgramsByModel
+from lapledger.replay.batches.scaling import Scale, refuse_memory, scale
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.jit import machine as codes
@@ -18,8 +20,6 @@ from lapledger.replay.judging.context import combine, fast, joined
 from lapledger.replay.judging.gates import DetailSource, Verdicts, one_campaign
 from lapledger.replay.judging.quality import PAIRWISE
 from lapledger.replay.measurements import ABSENT, LONGEST_NS, Bools, Bytes, Ints, Outcome, ProblemMeasurements, read
-from lapledger.replay.studies.program_groups import ProgramsByModel
-from lapledger.replay.studies.scaling import Scale, refuse_memory, scale
 
 MOST_SCORE = 2**30
 """Denominators of scores stay below this, so that a product of two fits 64 bits."""
