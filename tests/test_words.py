@@ -108,27 +108,23 @@ PHRASES = {
 
 LEFT = {
     "bench": 0,
-    "consumers": 160,
-    "lapledger": 308,
+    "consumers": 117,
+    "lapledger": 58,
     "ledger": 4,
     "migrations": 1,
     "producers": 5,
     "replay": 4,
-    "tests": 904,
+    "tests": 903,
     "tui": 1,
 }
 """Folder -> identifiers that are still to be renamed."""
 
 LEFT_ON_PAGES = {
-    "docs/cli.md": 10,
-    "docs/events.md": 14,
-    "docs/exporting.md": 1,
-    "docs/replaying.md": 1,
-    "docs/tutorial.md": 1,
+    "docs/replaying.md": 1,  # the name of a column of `lap replay`
 }
 """Page -> phrases that are still to be rewritten; a page that is not here has none."""
 
-LEFT_IN_HELP = 10
+LEFT_IN_HELP = 0
 
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md") if path.stem != "glossary")]
 """All pages but the glossary, which quotes the old terms."""
@@ -206,7 +202,9 @@ def test_names_in_code_are_the_field_s(folder: str) -> None:
 def test_help_is_written_for_a_reader_of_this_field() -> None:
     """Every command's help text, as it is printed."""
     phrases = [
-        phrase for text in help_texts(lap, click.Context(lap, info_name="lap")) for phrase in private_phrases(text)
+        phrase
+        for text in help_texts(lap, click.Context(lap, info_name="lap", **lap.context_settings))
+        for phrase in private_phrases(text)
     ]
     assert len(phrases) <= LEFT_IN_HELP, "\n".join(phrases)
 

@@ -23,7 +23,7 @@ class CriterionDeclared:
 @fact("calibration.fitted", 1, stream=CONTROL)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationFittedV1:
-    """A directed map, before there were kinds that are no line and before the fitted range was told."""
+    """A directed map, before other kinds than lines existed and before the fitted range was recorded."""
 
     calibration_id: Annotated[str, "hash of campaigns, kind, criterion's clock and estimator, evidence and kernel"]
     kind: Annotated[str, "family of the map, for instance `affine`"]
@@ -46,7 +46,7 @@ class CalibrationFittedV1:
     spearman_after: Annotated[float | None, "the same, mapped out of fold"]
     refused: Annotated[str, "why the fit must not be used; empty when it may"]
     evidence_digest: Annotated[str, "digest of the timings used"]
-    kernel: Annotated[str, "semantic version of the replay kernel"]
+    kernel: Annotated[str, "semantic version of the scoring engine"]
     cut: Annotated[str, "the cut it was computed at"]
 
 
@@ -81,7 +81,7 @@ class CalibrationFitted:
     spearman_after: Annotated[float | None, "the same, mapped out of fold"]
     refused: Annotated[str, "why the fit must not be used; empty when it may"]
     evidence_digest: Annotated[str, "digest of the timings used"]
-    kernel: Annotated[str, "semantic version of the replay kernel"]
+    kernel: Annotated[str, "semantic version of the scoring engine"]
     cut: Annotated[str, "the cut it was computed at"]
     power: Annotated[float, "exponent of the stored duration; 1 unless the kind is `power`"]
     low_ns: Annotated[int | None, "shortest stored duration of the pairs, nanoseconds"]
@@ -109,7 +109,7 @@ class RewardAssigned:
     q_denominator: Annotated[int, "see q_numerator"]
     pool_size: Annotated[int, "references that it was ranked against"]
     evidence_digest: Annotated[str, "digest of the tests, pool, outcomes and timings used"]
-    kernel: Annotated[str, "semantic version of the replay kernel"]
+    kernel: Annotated[str, "semantic version of the scoring engine"]
     cut: Annotated[str, "the cut it was computed at"]
 
 
@@ -126,7 +126,7 @@ class ReplayCompletedV1:
     calibration_id: Annotated[str | None, "the calibration, where one was used"]
     result: Annotated[str, "JSON of the table"]
     evidence_digest: Annotated[str, "digest of what it used"]
-    kernel: Annotated[str, "semantic version of the replay kernel"]
+    kernel: Annotated[str, "semantic version of the scoring engine"]
     cut: Annotated[str, "the cut it was computed at"]
 
 
@@ -148,7 +148,7 @@ class ReplayCompleted:
     calibration_id: Annotated[str | None, "the calibration, where one was used"]
     result: Annotated[str, "JSON of the table"]
     evidence_digest: Annotated[str, "digest of what it used"]
-    kernel: Annotated[str, "semantic version of the replay kernel"]
+    kernel: Annotated[str, "semantic version of the scoring engine"]
     cut: Annotated[str, "the cut it was computed at"]
     release: Annotated[str, "version of lapledger"]
     verdicts_blob: Annotated[str | None, "SHA-256 of the JSON of every candidate's verdict"]
@@ -183,7 +183,7 @@ class EpochOpened:
 @fact("epoch.closed", 1, stream=CONTROL)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochClosed:
-    """A producer process ended in good order."""
+    """A producer process ended gracefully."""
 
     epoch: Annotated[str, "the epoch"]
     frames: Annotated[int, "frames that it appended, this one included"]

@@ -42,7 +42,7 @@ class CampaignOpened:
     output_bytes: Annotated[int, "largest output"]
     process_limit: Annotated[int, "most processes and threads at once"]
     repetitions: Annotated[int, "timed runs per work"]
-    warmups: Annotated[int, "marked runs before them"]
+    warmups: Annotated[int, "warm-up runs before them, recorded but not scored"]
     works: Annotated[int, "number of works requested"]
 
 
@@ -136,7 +136,7 @@ class TimingMeasured:
     warmup: Annotated[bool, "true for a warm-up"]
     wall_ns: Annotated[int, "wall time from fork to exit"]
     user_ns: Annotated[int, "processor time in user mode"]
-    system_ns: Annotated[int, "processor time in the kernel"]
+    system_ns: Annotated[int, "processor time in system mode"]
     peak_memory_bytes: Annotated[int, "largest resident size"]
     voluntary_switches: Annotated[int, "context switches the program asked for by waiting"]
     forced_switches: Annotated[int, "context switches forced on it"]

@@ -27,7 +27,7 @@ class ResultsImported:
     campaign_id: Annotated[str | None, "the campaign made of it; null for a file of problems alone"]
     model: Annotated[str, "model of its candidates as the user or the file's name says; empty without candidates"]
     records: Annotated[int, "records that it holds"]
-    excluded: Annotated[tuple[str, ...], "records, programs or tests that were left out, each with its reason"]
+    excluded: Annotated[tuple[str, ...], "records, programs or tests that were excluded, each with its reason"]
     unknown: Annotated[tuple[str, ...], "what the format does not say, in words"]
     source_metadata: Annotated[str, "JSON of the file's own metadata: machine, settings, dates"]
     importer: Annotated[str, "what read it, with its version"]
@@ -74,7 +74,7 @@ class ProgramAddedV2:
 @fact("campaign.opened", 2, stream=CONTROL)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignOpenedV2:
-    """Executions that another tool ran together, with what its file tells of how."""
+    """Executions that another tool ran together, with what its file records of how."""
 
     campaign_id: Annotated[str, "the user's name for it, or the format, a word, and 12 hex digits of the file's digest"]
     plan_digest: Annotated[str, "SHA-256 of the format and the file's digest"]
@@ -89,7 +89,7 @@ class CampaignOpenedV2:
     output_bytes: Annotated[int | None, "largest output; null when unknown"]
     process_limit: Annotated[int | None, "most processes and threads at once; null when unknown"]
     repetitions: Annotated[int | None, "timed runs per work; null when unknown or differing"]
-    warmups: Annotated[int | None, "marked runs before them; null when unknown or differing"]
+    warmups: Annotated[int | None, "warm-up runs before them; null when unknown or differing"]
     works: Annotated[int, "number of works with a verdict"]
 
 
@@ -109,7 +109,7 @@ class TimingMeasuredV2:
     warmup: Annotated[bool, "true for a warm-up"]
     wall_ns: Annotated[int | None, "wall time as the tool took it; null when unknown"]
     user_ns: Annotated[int | None, "processor time in user mode; null when unknown"]
-    system_ns: Annotated[int | None, "processor time in the kernel; null when unknown"]
+    system_ns: Annotated[int | None, "processor time in system mode; null when unknown"]
     peak_memory_bytes: Annotated[int | None, "largest resident size; null when unknown"]
     voluntary_switches: Annotated[int | None, "context switches the program asked for; null when unknown"]
     forced_switches: Annotated[int | None, "context switches forced on it; null when unknown"]

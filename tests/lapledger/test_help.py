@@ -16,7 +16,7 @@ from tests.support import lap as runner
 
 def commands(group: click.Group = lap, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command and group below `lap` with its path."""
-    context = click.Context(group)
+    context = click.Context(group, **group.context_settings)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None

@@ -43,7 +43,7 @@ def _events() -> Iterator[str]:
     from lapledger.ledger.events import EVENTS
 
     yield from (NOTE, "", "# Events", "")
-    yield "Every fact is one of these, by fixed name and version. An old version stays readable for ever."
+    yield "Every fact is one of these, by fixed name and version. An old version stays readable permanently."
     yield "Facts about a problem share its partition of the stream `facts`; facts of no problem go to `control`."
     for (name, version), declared in sorted(EVENTS.items()):
         yield from ("", f"## `{name}` version {version}", "", declared.doc, "")
