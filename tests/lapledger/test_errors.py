@@ -64,7 +64,7 @@ AHEAD = "control=999,facts=9.9.9.9,requests=9"
         (("run", "--limit", "-3"), ("'limit'", "flag --limit", "greater than or equal to 0.001")),
         (("run", "nosuch"), ("no problem 'nosuch'", "known: sums")),
         (("import", "icpc", "nowhere"), ("nowhere", "does not exist")),
-        (("frobnicate",), ("No such command 'frobnicate'", "lap --help")),
+        (("frobnicate",), ("no such command 'frobnicate'", "lap --help")),
     ],
 )
 def test_one_line_says_what_is_wrong(
