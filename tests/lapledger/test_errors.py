@@ -197,8 +197,8 @@ def test_a_terminal_without_a_sign_shows_its_number(tmp_path: Path) -> None:
     code = (
         "import click; from lapledger.cli import main; from lapledger.render.output import print_json, stdout\n"
         "show = lambda: (stdout().print('±'), print_json({'é': '±'}))\n"
-        "main.LazyGroup.get_command = lambda *a: click.Command('x', callback=show)\n"
-        "raise SystemExit(main.run(['x']))"
+        "main.LapGroup.get_command = lambda *a: click.Command('status', callback=show)\n"
+        "raise SystemExit(main.run(['status']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
