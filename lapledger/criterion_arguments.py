@@ -1,5 +1,6 @@
 """The criterion of a call of the Python API: a preset, a TOML file or a `Criterion`, with keys overridden."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -44,6 +45,8 @@ def _text(value: object) -> object:
 
 
 def _milliseconds(timeout: str | float) -> int:
+    if isinstance(timeout, float) and not math.isfinite(timeout):
+        raise UserError(f"timeout {timeout}: give a finite number of seconds, such as 0.5")
     ns = durations_ns("timeout", timeout)[0] if isinstance(timeout, str) else int(Fraction(str(timeout)) * 10**9)
     if ns % NS_PER_MS:
         raise UserError(f"timeout {timeout}: give whole milliseconds, such as 0.5 or '500ms'")

@@ -57,6 +57,18 @@ class Engine:
 
         ReplayError where `numba` does not know the criterion, and where there is no such device or cluster.
         """
+        at_once = self._judge_at_once(problems, criterion)
+        if at_once is not None:
+            on_progress(len(problems))
+            return at_once
+        verdicts = []
+        for m in problems:
+            verdicts.append(judge(m, criterion, hold=keep))
+            on_progress(1)
+        return verdicts
+
+    def _judge_at_once(self, problems: Sequence[ProblemMeasurements], criterion: Criterion) -> list[Verdicts] | None:
+        """The verdicts by an engine that takes all problems together; None where numpy takes one after another."""
         if self.name == "torch":
             from lapledger.replay.devices.batches import judge_on
 
@@ -66,13 +78,7 @@ class Engine:
 
             with self.session():
                 return judge_by("ray", problems, criterion=criterion, workers=self.workers)
-        if self.uses_machine_code(criterion, runs_of(problems)):
-            return judge_many(problems, criterion)
-        verdicts = []
-        for m in problems:
-            verdicts.append(judge(m, criterion, hold=keep))
-            on_progress(1)
-        return verdicts
+        return judge_many(problems, criterion) if self.uses_machine_code(criterion, runs_of(problems)) else None
 
     def uses_machine_code(self, criterion: Criterion, runs: int) -> bool:
         """Whether so many runs are judged in machine code; ReplayError where `numba` does not know the criterion."""

@@ -186,6 +186,7 @@ def test_a_cut_gives_the_same_answer_later(ledger: lapledger.Ledger, demo: Path)
         (lambda ledger: ledger.replay(tau=200), "'200' is not allowed"),
         (lambda ledger: ledger.replay(settings={"tauu": 3}), "no criterion key 'tauu'"),
         (lambda ledger: ledger.replay(timeout=0.0001), "whole milliseconds"),
+        (lambda ledger: ledger.replay(timeout=float("nan")), "a finite number of seconds"),
         (lambda ledger: ledger.replay(model="x"), "no program of model 'x'; the models are human"),
         (lambda ledger: ledger.replay(calibration="affine"), "no usable calibration"),
         (lambda ledger: ledger.compare("x", "human"), "no model matches 'x'"),

@@ -130,3 +130,11 @@ def test_an_unknown_engine_is_refused(words, message):
     """In one line with the names that are known."""
     with pytest.raises(ReplayError, match=f"{message} is not known; use one of"):
         Engine(*words)
+
+
+@pytest.mark.parametrize("name", ["numpy", "numba", "torch"])
+def test_every_engine_reports_each_problem(several, name):
+    """The steps add up to the number of problems, so that a progress bar ends where the work does."""
+    steps = []
+    Engine(name).judge(several, HALF, steps.append)
+    assert sum(steps) == len(several)
