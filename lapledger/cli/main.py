@@ -7,6 +7,7 @@ import difflib
 import io
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -134,6 +135,8 @@ def lap() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs `lap` and exits: 0 when all went well, 2 for the user's mistake, 1 for ours, 130 after Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell without job control starts its `&` jobs so
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(run(arguments))
 
 
