@@ -117,7 +117,7 @@ class Ledger:
         from lapledger.consumers.derive.reward_audit import trace
 
         queries = self._open()
-        found = trace(queries.ledger, queries, reward_id)
+        details = trace(queries.ledger, queries, reward_id)
         rows = [
             {
                 "test_id": test.test_id,
@@ -127,11 +127,11 @@ class Ledger:
                 "references": len(test.references_ns),
                 **timing,
             }
-            for test in found.tests
+            for test in details.tests
             for timing in test.timings
         ]
         visible = ("test_id", "outcome", "repetition", "wall_ns", "percentile", "references")
-        return RewardTrace(pa.Table.from_pylist(rows), self.cut, found, visible=visible)
+        return RewardTrace(pa.Table.from_pylist(rows), self.cut, details, visible=visible)
 
     def replay(
         self,
@@ -162,15 +162,15 @@ class Ledger:
         criteria = at_taus(name, chosen, tau_texts(tau))
         snapshot = load(self._open(), campaign)
         judged = [
-            judge_campaign(self._open(), snapshot, one, name=named, source=calibration_from, k=k)
-            for named, one in criteria
+            judge_campaign(self._open(), snapshot, parsed, name=named, source=calibration_from, k=k)
+            for named, parsed in criteria
         ]
         if model is not None and model not in judged[0].models:
             raise UserError(f"no program of model {model!r}; the models are {', '.join(judged[0].models)}")
         rows = [
-            {"criterion": one.name, **_estimate_row(row)}
-            for one in judged
-            for row in one.estimate_rows
+            {"criterion": answer.name, **_estimate_row(row)}
+            for answer in judged
+            for row in answer.estimate_rows
             if model in (None, row["model"])
         ]
         counts = ("criterion", "model", "problems", "programs", "undecided")
@@ -197,7 +197,7 @@ class Ledger:
         """
         import pyarrow as pa
 
-        from lapledger.workflows.analysis.compare import Asked, compare, same_code
+        from lapledger.workflows.analysis.compare import ComparisonOptions, compare, same_code
         from lapledger.workflows.analysis.comparison_arms import find_arms
         from lapledger.workflows.analysis.tiers import tiers
 
@@ -205,10 +205,10 @@ class Ledger:
         _, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, None)
         arms = find_arms(queries, (a, b), campaigns, chosen)
         of_problem, _ = tiers(queries, arms.a.judged.measurements, "auto")
-        asked = Asked(tuple(tau_texts(tau)), k, seed, 10_000, "holm")
-        tables = compare(arms, asked, of_problem, same_code(queries, arms, None))
+        options = ComparisonOptions(tuple(tau_texts(tau)), k, seed, 10_000, "holm")
+        tables = compare(arms, options, of_problem, same_code(queries, arms, None))
         rows = [
-            {"tau": row.tau, "tier": row.tier, **asdict(row.found), "adjusted_p": row.adjusted_p}
+            {"tau": row.tau, "tier": row.tier, **asdict(row.estimate), "adjusted_p": row.adjusted_p}
             for row in tables.differences
         ]
         visible = ("tau", "tier", "problems", "a", "b", "difference", "over_problems", "p", "adjusted_p")
@@ -239,9 +239,9 @@ class Ledger:
         criteria = reward_criteria(queries, row["program_id"], campaign)
         if criterion is not None or any(value is not None for value in overrides.values()) or not criteria:
             criteria = [NamedCriterion(campaign, *named_criterion(criterion, overrides, None))]
-        found = explain_verdicts(queries, row["program_id"], criteria)
+        rows = explain_verdicts(queries, row["program_id"], criteria)
         visible = ("criterion", "campaign", "status", "deciding_test", "q_lo", "q_hi", "factor")
-        return Explanations(pa.Table.from_pylist(found), self.cut, row, visible=visible)
+        return Explanations(pa.Table.from_pylist(rows), self.cut, row, visible=visible)
 
     def _open(self) -> "Questions":
         if self._queries is None:

@@ -162,7 +162,7 @@ class Replay(Table):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to be wary of: few references, limits above what was executed, values outside a calibration."""
-        return tuple(dict.fromkeys(warning for one in self.judged for warning in one.warnings))
+        return tuple(dict.fromkeys(warning for judged_campaign in self.judged for warning in judged_campaign.warnings))
 
     @property
     def verdicts(self) -> Table:
@@ -171,7 +171,11 @@ class Replay(Table):
 
         from lapledger.render.replay_table import verdict_rows
 
-        rows = [{"criterion": one.name, **row} for one in self.judged for row in verdict_rows(one)]
+        rows = [
+            {"criterion": judged_campaign.name, **row}
+            for judged_campaign in self.judged
+            for row in verdict_rows(judged_campaign)
+        ]
         return Table(pa.Table.from_pylist(rows), self.cut)
 
     @property

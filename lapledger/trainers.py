@@ -130,11 +130,11 @@ def _lazily(rewards: Rewards, *, alone: bool = False) -> "Score":
 
     With `alone` that call raises UserError if another process scores the same training run.
     """
-    opened: list[Scoring] = []
+    sessions: list[Scoring] = []
 
     def score(completions: "Sequence[Completion]") -> list[float | None]:
-        if not opened:
-            opened.append(Scoring(rewards, alone=alone))
-        return opened[0].scorer.score(completions)
+        if not sessions:
+            sessions.append(Scoring(rewards, alone=alone))
+        return sessions[0].scorer.score(completions)
 
     return score

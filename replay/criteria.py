@@ -138,7 +138,7 @@ class Criterion:
 
         Every field of the class counts, so that a key which is added later is unknown to an engine until it is listed.
         """
-        return all(one.name in known or getattr(self, one.name) == one.default for one in fields(self))
+        return all(field_.name in known or getattr(self, field_.name) == field_.default for field_ in fields(self))
 
     def canonical(self) -> bytes:
         """Canonical JSON (RFC 8785) of the schema number and every field that differs from its default."""

@@ -110,7 +110,7 @@ AUTO = Engine()
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class ProblemRunner:
     """A question to each of some problems, by an engine and under a seed."""
 
     engine: Engine = AUTO

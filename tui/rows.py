@@ -133,7 +133,7 @@ def passed_medians(outcome: Bytes, duration_ns: Ints) -> Ints:
         return np.full(len(passed), ABSENT, dtype=np.int64)
     ordered = np.sort(np.where(passed, duration_ns, np.iinfo(np.int64).max), axis=1)
     count = np.maximum(passed.sum(axis=1), 1)[:, None]
-    low, high = (np.take_along_axis(ordered, place, axis=1)[:, 0] for place in ((count - 1) // 2, count // 2))
+    low, high = (np.take_along_axis(ordered, index, axis=1)[:, 0] for index in ((count - 1) // 2, count // 2))
     medians: Ints = np.where(passed.any(axis=1), low + (high - low) // 2, ABSENT)
     return medians
 

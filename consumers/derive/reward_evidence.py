@@ -48,55 +48,57 @@ _TEXTS = ("input_blob", "answer_blob")
 """What a test names that lies in the blob store, where it is known."""
 
 
-def dependencies_of(ledger: Ledger, questions: Questions, found: Trace) -> RewardDependencies:
+def dependencies_of(ledger: Ledger, questions: Questions, reward_trace: Trace) -> RewardDependencies:
     """All that a traced reward depends on."""
-    reward = found.reward
+    reward = reward_trace.reward
     then = Questions(ledger, Cut.parse(reward["cut"]))
     try:
         tests = then.rows(_TESTS, problem=reward["problem_id"])
-        programs = list(_programs(then, found))
+        programs = list(_programs(then, reward_trace))
     finally:
         then.close()
     attempts = [cell[2] for program in programs for cell in program[2:]]
-    ids = [reward["reward_id"], reward["criterion_hash"], reward["problem_id"], *_campaigns(found), *attempts]
-    ids += [reward["calibration_id"] or "", found.executed, *(program[0] for program in programs)]
+    ids = [reward["reward_id"], reward["criterion_hash"], reward["problem_id"], *_campaigns(reward_trace), *attempts]
+    ids += [reward["calibration_id"] or "", reward_trace.executed, *(program[0] for program in programs)]
     evidence = Evidence(reward["problem_id"], [list(test.values())[:4] for test in tests], programs)
-    places: dict[tuple[str, int], set[int]] = {}
+    frames: dict[tuple[str, int], set[int]] = {}
     for table, condition in _EVENTS.items():
         query = f"SELECT DISTINCT _stream, _partition, _admission FROM {table} WHERE {condition}"  # noqa: S608
         named = {"campaign": reward["campaign_id"]} if "$campaign" in condition else {}
         for row in questions.rows(query, ids=ids, **named):
-            places.setdefault((row["_stream"], row["_partition"]), set()).add(row["_admission"])
+            frames.setdefault((row["_stream"], row["_partition"]), set()).add(row["_admission"])
     return RewardDependencies(
         reward=reward["reward_id"],
-        frames=places,
+        frames=frames,
         blobs={test[name] for test in tests for name in _TEXTS if test[name]} | {row[1] for row in programs if row[1]},
         evidence=evidence if _digest(evidence) == reward["evidence_digest"] else None,
-        trace=asdict(found),
+        trace=asdict(reward_trace),
     )
 
 
-def _campaigns(found: Trace) -> list[str]:
+def _campaigns(reward_trace: Trace) -> list[str]:
     """The rewarded campaign, then the one that a calibration maps from."""
-    source = [found.calibration["source_campaign"]] if found.calibration else []
-    return [found.reward["campaign_id"], *source]
+    source = [reward_trace.calibration["source_campaign"]] if reward_trace.calibration else []
+    return [reward_trace.reward["campaign_id"], *source]
 
 
-def _programs(then: Questions, found: Trace) -> Iterator[list[Any]]:
+def _programs(then: Questions, reward_trace: Trace) -> Iterator[list[Any]]:
     """The pool, then the rewarded program, each with its source and its runs, in its campaign or the mapped one."""
-    problem, rewarded = found.reward["problem_id"], found.reward["program_id"]
-    pool = sorted(found.pool)
-    members = then.rows("SELECT programs FROM campaign WHERE campaign_id = $campaign", campaign=_campaigns(found)[0])
-    own = {program for row in members for program in row["programs"]}
+    problem, rewarded = reward_trace.reward["problem_id"], reward_trace.reward["program_id"]
+    pool = sorted(reward_trace.pool)
+    members = then.rows(
+        "SELECT programs FROM campaign WHERE campaign_id = $campaign", campaign=_campaigns(reward_trace)[0]
+    )
+    own_programs = {program for row in members for program in row["programs"]}
     sources = then.rows("SELECT program_id, source_blob FROM program WHERE problem_id = $problem", problem=problem)
     blobs = {row["program_id"]: row["source_blob"] for row in sources}
     runs: dict[tuple[bool, str], list[list[str]]] = {}
-    for place, campaign in enumerate(_campaigns(found)):
-        rows = then.rows(_RUNS, campaign=campaign, problem=problem, programs=[*pool, found.executed])
+    for position, campaign in enumerate(_campaigns(reward_trace)):
+        rows = then.rows(_RUNS, campaign=campaign, problem=problem, programs=[*pool, reward_trace.executed])
         for row in rows:
-            runs.setdefault((place == 0, row["program_id"]), []).append(_cell(row))
-    for program, executed in (*((one, one) for one in pool), (rewarded, found.executed)):
-        yield [program, blobs[program], *runs.get((executed in own, executed), [])]
+            runs.setdefault((position == 0, row["program_id"]), []).append(_cell(row))
+    for program, executed in (*((reference, reference) for reference in pool), (rewarded, reward_trace.executed)):
+        yield [program, blobs[program], *runs.get((executed in own_programs, executed), [])]
 
 
 def _cell(row: Mapping[str, Any]) -> list[str]:
@@ -107,7 +109,7 @@ def _digest(evidence: Evidence) -> str:
     """The digest of the evidence as the kernel of this release makes it (`replay.loading.evidence`)."""
     tests = (f"{int(o)}{int(c)}{int(r)} {test}" for test, o, c, r in evidence.tests)
     rows = [
-        sha256_fields(program, source or "", *(word for cell in cells for word in cell))
+        sha256_fields(program, source or "", *(field for cell in cells for field in cell))
         for program, source, *cells in evidence.programs
     ]
     return sha256_fields("evidence", evidence.problem, sha256_fields(*tests), len(rows) - 1, *rows)

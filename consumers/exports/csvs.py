@@ -13,9 +13,9 @@ from lapledger.consumers.exports.folders import Writer
 
 def csv_files(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> dict[str, Writer]:
     """What writes each file of the folder: `TABLE.csv`, null as an empty cell, and what it was computed from."""
-    words = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
+    text = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
     files: dict[str, Writer] = {f"{name}.csv": _csv(table) for name, table in tables.items()}
-    return {**files, ABOUT: as_bytes(words)}
+    return {**files, ABOUT: as_bytes(text)}
 
 
 def _csv(table: pa.Table) -> Writer:

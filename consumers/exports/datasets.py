@@ -31,8 +31,8 @@ def dataset_files(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> d
     """What writes each file of the folder: `data/TABLE/train.parquet`, the card, and what it was computed from."""
     card = _card(tables, about).encode()
     files: dict[str, Writer] = {f"data/{name}/train.parquet": _parquet(table) for name, table in tables.items()}
-    words = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
-    return {**files, ABOUT: as_bytes(words), "README.md": as_bytes(card)}
+    text = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
+    return {**files, ABOUT: as_bytes(text), "README.md": as_bytes(card)}
 
 
 def _parquet(table: pa.Table) -> Writer:
@@ -57,5 +57,5 @@ def _card(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> str:
     )
     rows = "".join(f"| `{name}` | {len(table)} | {_MEANING[name]} |\n" for name, table in tables.items())
     title = f"Campaign {about['campaign']}, judged under {about['criterion']}"
-    place = f"Cut `{about['cut']}`, criterion `{about['criterion_hash']}`."
-    return f"---\nconfigs:\n{configs}---\n\n# {title}\n\n| table | rows | what |\n|---|---|---|\n{rows}\n{place}\n"
+    origin = f"Cut `{about['cut']}`, criterion `{about['criterion_hash']}`."
+    return f"---\nconfigs:\n{configs}---\n\n# {title}\n\n| table | rows | what |\n|---|---|---|\n{rows}\n{origin}\n"

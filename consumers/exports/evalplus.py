@@ -24,15 +24,15 @@ def evalplus(export: JudgedExport, by_problem: Sequence[tuple[str, list[Sample]]
     `date` is the end of the last run, to the minute; `hash` digests the tests' package of each problem. Source of the
     shape: evalplus 0.3.1, `evaluate.py`.
     """
-    found = {problem: _problem(samples) for problem, samples in by_problem if samples}
-    packages = [str(export.problems[problem]["package_digest"]) for problem in found]
+    samples_by_problem = {problem: _problem(samples) for problem, samples in by_problem if samples}
+    packages = [str(export.problems[problem]["package_digest"]) for problem in samples_by_problem]
     return {
         "date": export.finished[:16].replace("T", " "),
         "hash": packages[0] if len(packages) == 1 else "+".join(digest[:12] for digest in packages),
-        "eval": found,
+        "eval": samples_by_problem,
         "pass_at_k": {
-            "base": _pass_at_k(found, ("base_status",)),
-            "plus": _pass_at_k(found, ("base_status", "plus_status")),
+            "base": _pass_at_k(samples_by_problem, ("base_status",)),
+            "plus": _pass_at_k(samples_by_problem, ("base_status", "plus_status")),
         },
         "lapledger": export.about(),
     }
@@ -72,13 +72,16 @@ def _failed(sample: Sample, tests: Bools) -> list[str]:
     outcome = sample.measurements.outcome[sample.row]
     return [
         name
-        for name, code, asked in zip(sample.measurements.tests.ids, outcome, tests, strict=True)
-        if asked and code > 1
+        for name, code, is_counted in zip(sample.measurements.tests.ids, outcome, tests, strict=True)
+        if is_counted and code > 1
     ]
 
 
-def _pass_at_k(found: Mapping[str, list[dict[str, Any]]], statuses: tuple[str, ...]) -> dict[str, float]:
+def _pass_at_k(samples_by_problem: Mapping[str, list[dict[str, Any]]], statuses: tuple[str, ...]) -> dict[str, float]:
     """pass@k over problems, for each k that every problem has samples for; what is undecided did not pass."""
-    counts = [(len(rows), sum(all(row[name] == PASS for name in statuses) for row in rows)) for rows in found.values()]
+    counts = [
+        (len(rows), sum(all(row[name] == PASS for name in statuses) for row in rows))
+        for rows in samples_by_problem.values()
+    ]
     fewest = min((n for n, _ in counts), default=0)
     return {f"pass@{k}": sum(pass_at_k(n, c, k) for n, c in counts) / len(counts) for k in KS if k <= fewest}

@@ -11,8 +11,8 @@ Writer = Callable[[Path], None]
 """Writes one file at a path that does not exist yet."""
 
 
-def write_folder(folder: Path, files: Mapping[str, Writer], told: Callable[[], None] = lambda: None) -> None:
-    """Writes every file below a folder that does not exist yet; `told` is called after each.
+def write_folder(folder: Path, files: Mapping[str, Writer], on_progress: Callable[[], None] = lambda: None) -> None:
+    """Writes every file below a folder that does not exist yet; `on_progress` is called after each.
 
     UserError when something lies there, or the place cannot be written; DiskFull without room. A failure leaves
     nothing.
@@ -28,7 +28,7 @@ def write_folder(folder: Path, files: Mapping[str, Writer], told: Callable[[], N
             path = part / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path)
-            told()
+            on_progress()
         part.chmod(0o755)
         part.rename(folder)
     except OSError as error:

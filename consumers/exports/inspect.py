@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lapledger.consumers.exports.judged_export import STATUS_WORDS, JudgedExport, Sample
+from lapledger.consumers.exports.judged_export import STATUS_NAMES, JudgedExport, Sample
 from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.replay.judging.gates import Status
 from lapledger.replay.measurements import Floats, Outcome
@@ -106,7 +106,7 @@ def _sample(sample: Sample, epoch: int, *, model: str, statement: str) -> dict[s
         "scores": {} if sample.status == Status.UNDECIDED else {SCORER: _score(sample)},
         "metadata": {
             "program_id": sample.program,
-            "verdict": STATUS_WORDS[sample.status],
+            "verdict": STATUS_NAMES[sample.status],
             "reason": sample.verdicts.reason[sample.row],
             "outcomes": {name: Outcome(int(code)).name.lower() for name, code in outcomes},
         },

@@ -15,7 +15,7 @@ from lapledger.replay.loading import JudgedCampaign, judge_campaign
 from lapledger.replay.measurements import ProblemMeasurements
 
 HUMAN = "human"
-STATUS_WORDS = {Status.PASS: "pass", Status.FAIL: "fail", Status.UNDECIDED: "undecided"}
+STATUS_NAMES = {Status.PASS: "pass", Status.FAIL: "fail", Status.UNDECIDED: "undecided"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ def contests(questions: Questions, campaign: str) -> dict[str, Mapping[str, str]
         "SELECT source_metadata FROM imported WHERE format = 'livecodebench' AND campaign_id = $id", id=campaign
     )
     return {
-        problem: told
+        problem: stored_metadata
         for row in rows
-        for problem, told in json.loads(row["source_metadata"]).get("questions", {}).items()
+        for problem, stored_metadata in json.loads(row["source_metadata"]).get("questions", {}).items()
     }
 
 
@@ -52,12 +52,12 @@ def livecodebench(
     by_problem: Sequence[tuple[str, list[Sample]]],
     *,
     statements: Mapping[str, str],
-    told: Mapping[str, Mapping[str, str]],
+    stored_metadata: Mapping[str, Mapping[str, str]],
 ) -> list[dict[str, Any]]:
     """The rows of the file, problems in the order of their ids; `pass@1` is null while a sample is undecided.
 
-    `told` is what `contests` found. Else a question's id is its problem's slug, or its id where two problems share one;
-    what a ledger does not know (contest, date, starter code) is empty or null.
+    `stored_metadata` comes from `contests`. Without it a question's id is its problem's slug, or its id where two
+    problems share one; what a ledger does not know (contest, date, starter code) is empty or null.
     """
     shown = [(problem, samples) for problem, samples in by_problem if samples]
     slugs = Counter(export.problems[problem]["slug"] for problem, _ in shown)
@@ -65,7 +65,7 @@ def livecodebench(
     for problem, samples in shown:
         stored = export.problems[problem]
         name = stored["slug"] if slugs[stored["slug"]] == 1 else problem
-        question = {"question_id": name, "platform": stored["source"], **told.get(problem, {})}
+        question = {"question_id": name, "platform": stored["source"], **stored_metadata.get(problem, {})}
         rows.append(_row(export, samples, question=question, statement=statements.get(problem, "")))
     return rows
 
@@ -97,13 +97,13 @@ def _metadata(sample: Sample) -> str:
     """One sample in JSON: its whole execution time in seconds, or the code of its first failure; all codes; why."""
     codes = [CODES[Outcome(int(code))] for code in sample.measurements.outcome[sample.row]]
     failure = next((code for code in codes if code is not None and code is not True), None)
-    words: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if failure:
-        words |= {"error_code": failure, "error_message": MESSAGES[failure]}
+        metadata |= {"error_code": failure, "error_message": MESSAGES[failure]}
     elif failure is None and (seconds := _seconds(sample)) is not None:
-        words["execution time"] = seconds
-    words |= {"results": codes, "program_id": sample.program, "reason": sample.verdicts.reason[sample.row]}
-    return json.dumps(words, ensure_ascii=False)
+        metadata["execution time"] = seconds
+    metadata |= {"results": codes, "program_id": sample.program, "reason": sample.verdicts.reason[sample.row]}
+    return json.dumps(metadata, ensure_ascii=False)
 
 
 def _seconds(sample: Sample) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lapledger.consumers.exports.judged_export import STATUS_WORDS, JudgedExport, source_of
+from lapledger.consumers.exports.judged_export import STATUS_NAMES, JudgedExport, source_of
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.judging.gates import Status, Verdicts
 from lapledger.replay.loading import shared_executions
@@ -89,7 +89,7 @@ def _verdicts(export: JudgedExport, v: Verdicts) -> Sequence[Mapping[str, Any]]:
             "problem_id": v.problem,
             "program_id": program,
             "model": export.programs[program]["model"],
-            "verdict": STATUS_WORDS[Status(int(v.status[row]))],
+            "verdict": STATUS_NAMES[Status(int(v.status[row]))],
             "c": GATES[int(v.c[row])],
             "g": GATES[int(v.g[row])],
             "q_lo": int(v.q_lo[row]),
@@ -106,7 +106,7 @@ def _verdicts(export: JudgedExport, v: Verdicts) -> Sequence[Mapping[str, Any]]:
 def estimate_table(export: JudgedExport) -> pa.Table:
     """One row a model: pass@1 with its counts, its bound from undecided verdicts and its sampling interval."""
     rows = []
-    for found in export.judged.estimate_rows:
-        low, high = found.pop("interval") or (None, None)
-        rows.append({"criterion": export.judged.name, **found, "interval_low": low, "interval_high": high})
+    for estimate in export.judged.estimate_rows:
+        low, high = estimate.pop("interval") or (None, None)
+        rows.append({"criterion": export.judged.name, **estimate, "interval_low": low, "interval_high": high})
     return pa.Table.from_pylist(rows)

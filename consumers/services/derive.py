@@ -50,7 +50,7 @@ class RewardFollower:
         self._pace = Pace(context.monotonic)
         self._waiting = _Waiting(context)
         self._seen: tuple[tuple[str, int, int], ...] = ()
-        self._told: set[str] = set()
+        self._already_appended: set[str] = set()
         self._warned: tuple[str, ...] = ()
 
     def step(self, assigned: frozenset[Partition]) -> bool:
@@ -78,17 +78,17 @@ class RewardFollower:
                 campaign=order.campaign,
                 source=order.source,
                 partitions=mine,
-                already_appended=self._told,
+                already_appended=self._already_appended,
             )
         except ReplayError:  # the criterion is refused, whatever comes
             raise
         except UserError as error:  # what is asked for is not there yet
             self._waiting.log(str(error), cut=str(self._ledger.cut()))
             return
-        self._told |= {reward.reward_id for reward in done.new}
+        self._already_appended |= {reward.reward_id for reward in done.new}
         self._log(done)
-        words = f"{done.waiting} candidates are open or undecided" if done.waiting else "new facts"
-        self._waiting.log(words, cut=done.cut)
+        reason = f"{done.waiting} candidates are open or undecided" if done.waiting else "new facts"
+        self._waiting.log(reason, cut=done.cut)
 
     def _log(self, done: Assigned) -> None:
         """What was assigned, and what is new to be wary of in it."""
@@ -121,7 +121,7 @@ class CalibrationFollower:
         self._pace = Pace(context.monotonic)
         self._waiting = _Waiting(context)
         self._seen: Cut | None = None
-        self._told: set[str] = set()
+        self._already_appended: set[str] = set()
 
     def step(self, assigned: frozenset[Partition]) -> bool:
         """One fit, when the ledger admitted something since the last one; nothing for who was assigned nothing."""
@@ -142,15 +142,15 @@ class CalibrationFollower:
 
     def _fit(self) -> None:
         try:
-            fitted = calibrate(self._ledger, self._producer, self._order, already_appended=self._told).kept
+            fitted = calibrate(self._ledger, self._producer, self._order, already_appended=self._already_appended).kept
         except ReplayError:
             raise
         except UserError as error:  # a campaign is not there yet, or not complete
             self._waiting.log(str(error), cut=str(self._ledger.cut()))
             return
         self._waiting.log("new facts", cut=fitted.cut)
-        if fitted.calibration_id not in self._told:
-            self._told.add(fitted.calibration_id)
+        if fitted.calibration_id not in self._already_appended:
+            self._already_appended.add(fitted.calibration_id)
             self._context.log(
                 "calibration fitted",
                 calibration=fitted.calibration_id,
@@ -166,5 +166,5 @@ class CalibrationFollower:
 
 def _admitted(cut: Cut, partitions: frozenset[int]) -> tuple[tuple[str, int, int], ...]:
     """How much was admitted of what the problems of these partitions rest on."""
-    places = [*((FACTS, partition) for partition in sorted(partitions)), (CONTROL, 0)]
-    return tuple((*place, cut.at(*place)) for place in places)
+    pairs = [*((FACTS, partition) for partition in sorted(partitions)), (CONTROL, 0)]
+    return tuple((*pair, cut.at(*pair)) for pair in pairs)

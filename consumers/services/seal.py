@@ -67,8 +67,8 @@ class SealFollower:
             tail = {(row.stream, row.partition): (row.first, row.bytes) for row in connection.execute(_TAIL)}
         before = self._seen
         self._seen = {
-            place: before[place] if place in before and before[place][0] == first else (first, now)
-            for place, (first, _) in tail.items()
+            partition: before[partition] if partition in before and before[partition][0] == first else (first, now)
+            for partition, (first, _) in tail.items()
         }
         large = sum(int(size) for _, size in tail.values()) >= self._when.bytes
         oldest = min((since for _, since in self._seen.values()), default=now)
@@ -79,7 +79,7 @@ class SealFollower:
             after = int(connection.execute(_LAST_SEGMENT).scalar_one())
         sealed = seal(self._ledger)
         if sealed != Sealed():
-            self._context.log("sealed", **self._words(sealed, after))
+            self._context.log("sealed", **self._log_fields(sealed, after))
         if not self._lease.hold():
             return
         merged = compact(self._ledger, self._context.now_ms(), at_least=TOGETHER)
@@ -93,7 +93,7 @@ class SealFollower:
                 lease_epoch=self._lease.epoch,
             )
 
-    def _words(self, sealed: Sealed, after: int) -> dict[str, Any]:
+    def _log_fields(self, sealed: Sealed, after: int) -> dict[str, Any]:
         with reading(self._ledger.engine) as connection:
             rows = connection.execute(_RANGES, {"after": after}).all()
             last = int(connection.execute(_LAST_SEGMENT).scalar_one())

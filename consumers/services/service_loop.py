@@ -223,4 +223,4 @@ class SinkWatch:
                 return []
             read = {(row.stream, row.partition): row.next_position for row in connection.execute(_READ_UP_TO)}
         ends = sorted(self._stream.ends().items())
-        return [f"{place[0]}/{place[1]}" for place, end in ends if end > read.get(place, 0)]
+        return [f"{partition[0]}/{partition[1]}" for partition, end in ends if end > read.get(partition, 0)]

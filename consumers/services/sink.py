@@ -65,12 +65,12 @@ class PartitionLeases:
         """Gives all of them back."""
         self._drop(set(self.held))
 
-    def _take(self, places: Collection[Partition], fresh: Collection[Partition]) -> None:
+    def _take(self, partitions: Collection[Partition], fresh: Collection[Partition]) -> None:
         taken = {}
-        for place in sorted(places):
-            epoch = leases.take_partition(self._engine, *place, self._context.term(), force=place in fresh)
+        for partition in sorted(partitions):
+            epoch = leases.take_partition(self._engine, *partition, self._context.term(), force=partition in fresh)
             if epoch is not None:
-                taken[place] = epoch
+                taken[partition] = epoch
         self.held |= taken
         self._log("leases taken", taken)
 
@@ -80,11 +80,11 @@ class PartitionLeases:
             return
         self._renew_ms = term.now_ms + term.lasts_ms // 3
         lost = {
-            place: epoch
-            for place, epoch in sorted(self.held.items())
-            if not leases.renew_partition(self._engine, *place, term, epoch=epoch)
+            partition: epoch
+            for partition, epoch in sorted(self.held.items())
+            if not leases.renew_partition(self._engine, *partition, term, epoch=epoch)
         }
-        self.held = {place: epoch for place, epoch in self.held.items() if place not in lost}
+        self.held = {partition: epoch for partition, epoch in self.held.items() if partition not in lost}
         self._log("leases lost", lost, level="warning")
 
     def _free(self) -> frozenset[Partition]:
@@ -92,15 +92,15 @@ class PartitionLeases:
         with reading(self._engine) as connection:
             return frozenset((row.stream, row.partition) for row in connection.execute(_MINE_OR_FREE, bound))
 
-    def _drop(self, places: Collection[Partition]) -> None:
-        dropped = {place: self.held.pop(place) for place in sorted(places)}
+    def _drop(self, partitions: Collection[Partition]) -> None:
+        dropped = {partition: self.held.pop(partition) for partition in sorted(partitions)}
         for (stream, partition), epoch in dropped.items():
             leases.drop_partition(self._engine, stream, partition, self._context.holder, epoch=epoch)
         self._log("leases dropped", dropped)
 
-    def _log(self, event: str, places: Mapping[Partition, int], *, level: str = "info") -> None:
-        if places:
-            epochs = {f"{stream}/{partition}": epoch for (stream, partition), epoch in places.items()}
+    def _log(self, event: str, partitions: Mapping[Partition, int], *, level: str = "info") -> None:
+        if partitions:
+            epochs = {f"{stream}/{partition}": epoch for (stream, partition), epoch in partitions.items()}
             self._context.log(event, level=level, lease_epochs=epochs)
 
 
@@ -128,7 +128,7 @@ class SinkFollower:
         """Takes what lies on the stream; True when more does than one step takes."""
         self._leases.hold(assigned)
         held = self._leases.held
-        turn = {place: held[place] for place in self._turns[:1] if place in held} or dict(held)
+        turn = {partition: held[partition] for partition in self._turns[:1] if partition in held} or dict(held)
         self._turns = self._turns[1:]
         if turn:
             before = positions(self._ledger)
@@ -143,10 +143,10 @@ class SinkFollower:
         self._leases.drop()
         return True
 
-    def _display(self, after: Mapping[Partition, Position], places: Collection[Partition]) -> None:
+    def _display(self, after: Mapping[Partition, Position], partitions: Collection[Partition]) -> None:
         """Shows the positions of these partitions, at most once a second."""
         now = self._context.monotonic()
-        fresh = {place: after[place].next_position for place in places}
+        fresh = {partition: after[partition].next_position for partition in partitions}
         if self._show is None or now < self._show_at or not fresh.items() - self._shown.items():
             return
         self._shown |= fresh
@@ -162,30 +162,32 @@ class SinkFollower:
         if drained.duplicates:
             self._context.log("duplicates", count=drained.duplicates)
         if drained.quarantined:
-            self._last_quarantined = self._tell_quarantined(leased)
+            self._last_quarantined = self._log_quarantined(leased)
         return total(drained) >= STEP_RECORDS
 
-    def _tell_quarantined(self, places: Collection[Partition]) -> int:
+    def _log_quarantined(self, partitions: Collection[Partition]) -> int:
         """Tells of every record quarantined since the last time, with an alarm; the id of the last one."""
         with reading(self._ledger.engine) as connection:
             rows = connection.execute(_QUARANTINED, {"after": self._last_quarantined}).all()
         for row in rows:
-            if (row.stream, row.partition) in places:
-                words = {name: getattr(row, name) for name in ("id", "stream", "partition", "source_offset", "reason")}
+            if (row.stream, row.partition) in partitions:
+                fields = {name: getattr(row, name) for name in ("id", "stream", "partition", "source_offset", "reason")}
                 level = "error" if row.reason == "fork" else "warning"
-                self._context.log("quarantined", level=level, alarm=True, ce_id=_ce_id(row.headers), **words)
+                self._context.log("quarantined", level=level, alarm=True, ce_id=_ce_id(row.headers), **fields)
         return int(rows[-1].id) if rows else self._last_quarantined
 
     def _log(self, before: Mapping[Partition, Position], leased: Mapping[Partition, int]) -> None:
         after = positions(self._ledger)
-        own = [place for place in sorted(leased) if after[place].lease_epoch == leased[place]]
-        moved = [place for place in own if after[place].next_position != before[place].next_position]
-        cut = str(Cut.of({place: position.admissions for place, position in after.items()}))
+        still_leased = [partition for partition in sorted(leased) if after[partition].lease_epoch == leased[partition]]
+        moved = [
+            partition for partition in still_leased if after[partition].next_position != before[partition].next_position
+        ]
+        cut = str(Cut.of({partition: position.admissions for partition, position in after.items()}))
         with reading(self._ledger.engine) as connection:
-            for place in moved:
-                event = "admitted" if after[place].admissions > before[place].admissions else "passed"
-                words = _words(connection, before[place], after[place])
-                self._context.log(event, **words, lease_epoch=leased[place], cut=cut)
+            for partition in moved:
+                event = "admitted" if after[partition].admissions > before[partition].admissions else "passed"
+                fields = _log_fields(connection, before[partition], after[partition])
+                self._context.log(event, **fields, lease_epoch=leased[partition], cut=cut)
         self._display(after, leased)
 
 
@@ -194,31 +196,30 @@ def total(drained: Drained) -> int:
     return drained.admitted + drained.duplicates + drained.quarantined
 
 
-def frame_ids(connection: Connection, place: Partition, after: int, until: int) -> list[str]:
+def frame_ids(connection: Connection, partition: Partition, after: int, until: int) -> list[str]:
     """The ids of the frames admitted after one admission and until another, a run `EPOCH.STREAM.PARTITION.A-B` each."""
-    stream, partition = place
-    bound = {"stream": stream, "partition": partition, "after": after, "until": until}
+    stream, number = partition
+    bound = {"stream": stream, "partition": number, "after": after, "until": until}
     runs = connection.execute(_FRAMES, bound).all()
     return [
-        f"{run.epoch}.{stream}.{partition}.{run.first}" + (f"-{run.last}" if run.last > run.first else "")
-        for run in runs
+        f"{run.epoch}.{stream}.{number}.{run.first}" + (f"-{run.last}" if run.last > run.first else "") for run in runs
     ]
 
 
 def _ce_id(headers: str) -> str:
     """What the record says it is, cut short: it may say anything."""
-    words = json.loads(headers).get("ce_id", "")
-    return ascii(words[:120])[1:-1] if isinstance(words, str) else ""
+    fields = json.loads(headers).get("ce_id", "")
+    return ascii(fields[:120])[1:-1] if isinstance(fields, str) else ""
 
 
-def _words(connection: Connection, before: Position, after: Position) -> dict[str, Any]:
+def _log_fields(connection: Connection, before: Position, after: Position) -> dict[str, Any]:
     """What became of a partition: its position and, when frames were admitted, their numbers and ids."""
-    place = before.stream, before.partition
-    words: dict[str, Any] = {"stream": place[0], "partition": place[1], "position": after.next_position}
+    partition = before.stream, before.partition
+    fields: dict[str, Any] = {"stream": partition[0], "partition": partition[1], "position": after.next_position}
     if after.admissions == before.admissions:
-        return words
-    ids = frame_ids(connection, place, before.admissions, after.admissions)
-    return words | {"first": before.admissions + 1, "last": after.admissions, "frames": ids}
+        return fields
+    ids = frame_ids(connection, partition, before.admissions, after.admissions)
+    return fields | {"first": before.admissions + 1, "last": after.admissions, "frames": ids}
 
 
 def _last_quarantined(ledger: Ledger) -> int:

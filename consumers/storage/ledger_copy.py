@@ -118,8 +118,12 @@ def _topics(location: Location) -> tuple[str, str] | None:
 def _refuse_filled(source: Ledger, target: Location, connection: Connection, *, fresh: bool) -> None:
     if fresh or holds_nothing(connection):
         return
-    found = connection.execute(LEDGER_IDENTITIES).scalars().all()
-    what = "a copy of this ledger already" if found == [source.identity] else f"another ledger ({', '.join(found)})"
+    identities = connection.execute(LEDGER_IDENTITIES).scalars().all()
+    what = (
+        "a copy of this ledger already"
+        if identities == [source.identity]
+        else f"another ledger ({', '.join(identities)})"
+    )
     raise UserError(f"{target} holds {what}; choose an empty place, one where `lap ledger init` was not run")
 
 
@@ -191,10 +195,10 @@ def _copy_table(copy: _Copy, connection: Connection, name: str) -> int:
     form, keys = _form(copy.seen, name)
     total = int(copy.seen.execute(select(func.count()).select_from(form)).scalar_one())
     rows = select(*form.columns).order_by(*(form.columns[key] for key in keys))
-    found = copy.seen.execute(rows, execution_options={"yield_per": ROWS[name]})
+    identities = copy.seen.execute(rows, execution_options={"yield_per": ROWS[name]})
     last = copy.seen.execute(LAST_QUARANTINED).scalar_one()
     done = 0
-    for some in found.mappings().partitions():
+    for some in identities.mappings().partitions():
         if not copy.target.sql:
             wanted = sum(len(row.get("payload", b"")) for row in some)
             refuse_below_reserve(copy.target.root, copy.target.reserve_bytes, wanted)
@@ -207,7 +211,7 @@ def _copy_table(copy: _Copy, connection: Connection, name: str) -> int:
 def _form(connection: Connection, name: str) -> tuple[TableClause, list[str]]:
     """A table with the columns that it has in the database, and the names of its key."""
     known = inspect(connection)
-    columns = [str(one["name"]) for one in known.get_columns(name)]
+    columns = [str(column["name"]) for column in known.get_columns(name)]
     return table(name, *map(column, columns)), list(known.get_pk_constraint(name)["constrained_columns"])
 
 

@@ -45,7 +45,7 @@ class Rebuilt:
     segments: int
     frames: int
     quarantined: int
-    others: tuple[str, ...]
+    rejected_chains: tuple[str, ...]
     proven: bool | None
 
 
@@ -57,17 +57,17 @@ class Now:
     ms: int
 
 
-def rebuild(place: LedgerPath, now: Now, written: RecordedHead | None = None) -> Rebuilt:
+def rebuild(location: LedgerPath, now: Now, written: RecordedHead | None = None) -> Rebuilt:
     """What was put into the database at a place, which must be empty; a `lap sink` or any writing command goes on.
 
     `written`, a head written down, says which chain is meant where a sealing that was cut short left several. UserError
     when the database holds a ledger, or nothing was sealed; Fault when the chain is broken, with its place.
     """
-    location = location_of(place)
+    location = location_of(location)
     _refuse_filled(location)
     _, segments = open_files(location)
-    found = find_chain(segments, written)
-    identity = found.chain.manifests[0].ledger
+    search = find_chain(segments, written)
+    identity = search.chain.manifests[0].ledger
     ledger = create_ledger(location, identity, now.label)
     try:
         if ledger.identity != identity:
@@ -77,10 +77,10 @@ def rebuild(place: LedgerPath, now: Now, written: RecordedHead | None = None) ->
         with writing(ledger.engine) as connection:
             alone(connection, "rebuild")
             _refuse_rows(location, connection)
-            frames, quarantined = _Filling(ledger, connection, found.chain, now).fill()
-        proven = found.proven if written is None or found.proven else None
-        counts = len(found.chain.manifests), frames, quarantined
-        return Rebuilt(identity, str(ledger.cut()), ledger.head(), *counts, found.rejected, proven)
+            frames, quarantined = _Filling(ledger, connection, search.chain, now).fill()
+        proven = search.proven if written is None or search.proven else None
+        counts = len(search.chain.manifests), frames, quarantined
+        return Rebuilt(identity, str(ledger.cut()), ledger.head(), *counts, search.rejected, proven)
     finally:
         ledger.close()
 
@@ -166,7 +166,7 @@ class _Filling:
                 f"the segments hold other frames of {reached.stream}/{reached.partition} than the {reached.admissions}"
                 " that the last manifest covers; restore them from a copy of the ledger"
             )
-        known = {one[:2]: one for one in self._chain.manifests[-1].moved}
+        known = {range_[:2]: range_ for range_ in self._chain.manifests[-1].moved}
         moves, moved, moved_id = known.get(reached[:2], (*reached[:2], 0, 0, 0))[2:]
         moving = {"moves": moves, "moved": moved, "moved_id": moved_id}
         self._connection.execute(_POSITION, reached._asdict() | moving)
@@ -175,8 +175,8 @@ class _Filling:
     def _add_retries(self) -> None:
         """A quarantined record that a frame came from was retried; the frame's link and digest stand in its headers."""
         rows = self._connection.execute(text("SELECT id, stream, partition, source_offset, headers FROM quarantine"))
-        found = [(row.id, self._connection.execute(_RETRIED, _link(row)).scalar_one_or_none()) for row in rows.all()]
-        self._insert("quarantine_retry", ({"id": i, "admission": a, "seen": ""} for i, a in found if a is not None))
+        search = [(row.id, self._connection.execute(_RETRIED, _link(row)).scalar_one_or_none()) for row in rows.all()]
+        self._insert("quarantine_retry", ({"id": i, "admission": a, "seen": ""} for i, a in search if a is not None))
 
     def _insert(self, name: str, rows: Iterable[dict[str, Any]]) -> int:
         count = 0
@@ -200,13 +200,13 @@ _RETRIED = text(
 )
 
 
-def _gaps(connection: Connection, place: dict[str, object]) -> Iterator[dict[str, Any]]:
+def _gaps(connection: Connection, location: dict[str, object]) -> Iterator[dict[str, Any]]:
     """The runs of sequences that no sealed frame has, below the largest of each producer."""
     epoch, due = "", 0
-    for row in connection.execute(_CHAINS, place).all():
+    for row in connection.execute(_CHAINS, location).all():
         due = due if row.epoch == epoch else 0
         if row.sequence > due:
-            yield place | {"epoch": row.epoch, "first_missing": due, "last_missing": row.sequence - 1}
+            yield location | {"epoch": row.epoch, "first_missing": due, "last_missing": row.sequence - 1}
         epoch, due = row.epoch, row.sequence + 1
 
 
@@ -214,12 +214,12 @@ def _link(row: Any) -> dict[str, object]:
     """Where the frame of a quarantined record would stand, as its headers say."""
     try:
         headers = json.loads(row.headers)
-        words = {"epoch": header_text(headers["ce_lapepoch"]), "digest": header_text(headers["ce_lapdigest"])}
+        link = {"epoch": header_text(headers["ce_lapepoch"]), "digest": header_text(headers["ce_lapdigest"])}
         sequence = header_number(headers["ce_lapsequence"])
     except (ValueError, KeyError, TypeError, AttributeError):
-        words, sequence = {"epoch": "", "digest": ""}, -1
-    place = {"stream": row.stream, "partition": row.partition, "source_offset": row.source_offset}
-    return place | words | {"sequence": sequence}
+        link, sequence = {"epoch": "", "digest": ""}, -1
+    location = {"stream": row.stream, "partition": row.partition, "source_offset": row.source_offset}
+    return location | link | {"sequence": sequence}
 
 
 def _quarantine_rows(ledger: Ledger, manifest: Manifest) -> Iterator[dict[str, Any]]:

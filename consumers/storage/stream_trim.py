@@ -28,12 +28,14 @@ def trimmable(ledger: Ledger, stream: Stream) -> list[Trim]:
     with reading(ledger.engine) as connection:
         rows = segment_rows(connection)
     reached = read_manifest(ledger.segments, rows[-1]).positions if rows else ()
-    identities = {one.stream: stream.identity(one.stream) for one in reached}
-    return [Trim(*_place(one)) for one in reached if one.next_position and one.identity == identities[one.stream]]
+    identities = {item.stream: stream.identity(item.stream) for item in reached}
+    return [
+        Trim(*_offset_of(item)) for item in reached if item.next_position and item.identity == identities[item.stream]
+    ]
 
 
-def _place(one: Reached) -> tuple[str, int, int]:
-    return one.stream, one.partition, one.next_position
+def _offset_of(item: Reached) -> tuple[str, int, int]:
+    return item.stream, item.partition, item.next_position
 
 
 def trim(ledger: Ledger, stream: Stream, trims: Sequence[Trim]) -> None:
@@ -45,5 +47,5 @@ def trim(ledger: Ledger, stream: Stream, trims: Sequence[Trim]) -> None:
         if not ledger.segments.is_intact(segment):
             where = ledger.segments.where(ledger.segments.name(segment))
             raise Fault(f"segment {where} was altered; nothing of the stream was forgotten; run `lap verify`")
-    for one in trims:
-        stream.trim(one.stream, one.partition, one.position)
+    for item in trims:
+        stream.trim(item.stream, item.partition, item.position)

@@ -60,7 +60,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 def _turns(value: Any) -> Sequence[Mapping[str, Any]]:
     """The messages of a conversation or the parts of a message; UserError for anything else."""
-    if not isinstance(value, list | tuple) or not all(isinstance(one, Mapping) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(turn, Mapping) for turn in value):
         raise UserError(
             f"{_brief(value)} is neither a text nor a conversation; give a text, or a list of messages such as"
             " {'role': 'user', 'content': 'Add up.'}"
@@ -82,8 +82,8 @@ def prompt_text(prompt: str | Sequence[Mapping[str, Any]]) -> str:
     """
     if isinstance(prompt, str):
         return prompt
-    return json.dumps(_turns(prompt), ensure_ascii=False, sort_keys=True, default=_told)
+    return json.dumps(_turns(prompt), ensure_ascii=False, sort_keys=True, default=_type_name)
 
 
-def _told(value: Any) -> Any:
+def _type_name(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else f"<{type(value).__name__}>"

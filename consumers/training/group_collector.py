@@ -43,9 +43,9 @@ class Gatherer:
         self._score, self._patience = score, patience
         self._lock = threading.Lock()
         self._waiting: dict[tuple[str, Hashable], _Group] = {}
-        self._whole: list[_Group] = []
+        self._complete: list[_Group] = []
         self._begun = 0
-        self._asked = False
+        self._expiry_scheduled = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lapledger")
 
     async def reward(self, completion: Completion, size: int) -> float | None:
@@ -69,9 +69,9 @@ class Gatherer:
         mine.set_running_or_notify_cancel()  # whoever stops waiting leaves the others their answers
         key = completion.problem, completion.group
         with self._lock:
-            if not self._asked:
-                self._asked = True
-                self._thread.submit(self._ask)
+            if not self._expiry_scheduled:
+                self._expiry_scheduled = True
+                self._thread.submit(self._expire_later)
             if key not in self._waiting:
                 self._begun += 1
                 self._waiting[key] = _Group(self._begun, size)
@@ -80,18 +80,18 @@ class Gatherer:
                 raise UserError(f"group {key!r} is told to have {group.size} and {size} answers; give it one number")
             group.members.append((completion, mine))
             if len(group.members) == size:
-                self._whole.append(self._waiting.pop(key))
-                self._thread.submit(self._score_whole)
+                self._complete.append(self._waiting.pop(key))
+                self._thread.submit(self._score_complete)
         return mine
 
-    def _ask(self) -> None:
+    def _expire_later(self) -> None:
         """Has nothing scored, so that what refuses every batch refuses the first answers, before a group is whole."""
         try:
             self._score(())
         except BaseException as error:  # noqa: BLE001  (each waiting caller gets it)
             with self._lock:
-                groups = [*self._waiting.values(), *self._whole]
-                self._waiting, self._whole, self._asked = {}, [], False
+                groups = [*self._waiting.values(), *self._complete]
+                self._waiting, self._complete, self._expiry_scheduled = {}, [], False
             for group in groups:
                 group.refuse(error)
 
@@ -108,10 +108,10 @@ class Gatherer:
         )
         group.refuse(error)
 
-    def _score_whole(self) -> None:
+    def _score_complete(self) -> None:
         """Scores all groups that are whole by now; there are none when an earlier call took them along."""
         with self._lock:
-            groups, self._whole = self._whole, []
+            groups, self._complete = self._complete, []
         members = [(replace(c, group=group.number), reward) for group in groups for c, reward in group.members]
         if not members:
             return

@@ -55,8 +55,8 @@ class Rolled:
 
 def declared(training: Training, criterion: Criterion) -> TrainingDeclared:
     """The fact that states a training run."""
-    told = {} if training.temperature is None else {"temperature": training.temperature}
-    settings = {**told, **dict(training.settings)}
+    stated = {} if training.temperature is None else {"temperature": training.temperature}
+    settings = {**stated, **dict(training.settings)}
     return TrainingDeclared(
         training_id=training.id,
         model=training.model,
@@ -68,23 +68,23 @@ def declared(training: Training, criterion: Criterion) -> TrainingDeclared:
     )
 
 
-def roll(training: Training, word: str, placed: Sequence[tuple[str, Completion]], put: Put) -> Rolled:
+def roll(training: Training, batch_id: str, batch: Sequence[tuple[str, Completion]], put: Put) -> Rolled:
     """The facts of a batch, which has a word that no other has. Completions [n] come with their problem's id.
 
     Those of one problem and key are a group, in the order of the batch. UserError when a group has two prompts.
     """
     groups: dict[tuple[str, Hashable], list[int]] = {}
-    for place, (problem, completion) in enumerate(placed):
-        groups.setdefault((problem, completion.group), []).append(place)
+    for index, (problem, completion) in enumerate(batch):
+        groups.setdefault((problem, completion.group), []).append(index)
     events: list[Event] = []
     programs: dict[int, ProgramAdded] = {}
-    for number, ((problem, _), places) in enumerate(groups.items()):
-        completions = tuple(placed[place][1] for place in places)
-        group = _Group(training, sha256_fields("group", training.id, word, number, problem), problem, completions)
+    for number, ((problem, _), indices) in enumerate(groups.items()):
+        completions = tuple(batch[index][1] for index in indices)
+        group = _Group(training, sha256_fields("group", training.id, batch_id, number, problem), problem, completions)
         added = group.programs(put)
         events += group.events(added, put)
-        programs |= dict(zip(places, added, strict=True))
-    return Rolled(tuple(events), tuple(programs[place] for place in range(len(placed))))
+        programs |= dict(zip(indices, added, strict=True))
+    return Rolled(tuple(events), tuple(programs[index] for index in range(len(batch))))
 
 
 def _octets(text: str) -> bytes:
@@ -113,16 +113,16 @@ class _Group:
             raise UserError(
                 f"a group on {self.problem!r} has {len(prompts)} prompts; a key names answers to one prompt"
             )
-        told = [_octets(prompt) for prompt in prompts if prompt is not None]
-        prompt, *answers = put([*(told or [b""]), *(_octets(completion.text) for completion in self.completions)])
-        sampled = [self._sampled(n, *one) for n, one in enumerate(zip(self.completions, answers, strict=True))]
-        return [self._opened(prompt if told else None), *sampled, *programs, self._closed()]
+        stated = [_octets(prompt) for prompt in prompts if prompt is not None]
+        prompt, *answers = put([*(stated or [b""]), *(_octets(completion.text) for completion in self.completions)])
+        sampled = [self._sampled(n, *pair) for n, pair in enumerate(zip(self.completions, answers, strict=True))]
+        return [self._opening_event(prompt if stated else None), *sampled, *programs, self._closed()]
 
     def rollout(self, ordinal: int) -> str:
         """The id of a rollout."""
         return sha256_fields("rollout", self.group, ordinal)
 
-    def _opened(self, prompt: str | None) -> GroupOpened:
+    def _opening_event(self, prompt: str | None) -> GroupOpened:
         """The group's first fact; its policy is the oldest of its rollouts, unknown when one of them is."""
         policies = [completion.policy for completion in self.completions]
         return GroupOpened(

@@ -46,8 +46,8 @@ def rewards(
         group = None
         if groups is not None:
             group = np.array([groups.get(program, -1) for program in m.programs], dtype=np.int64)
-        found = reward(judge(m, criterion), criterion, group=group).tolist()
-        values = [None if np.isnan(one) else one for one in found]
+        rewards = reward(judge(m, criterion), criterion, group=group).tolist()
+        values = [None if np.isnan(value) else value for value in rewards]
         by_id |= dict(zip(m.programs, values, strict=True))
         for number, of_source in zip(m.duplicate.tolist(), values, strict=True):
             by_source[number].add(of_source)
@@ -137,14 +137,14 @@ class Scorer:
     def _append(self, completions: Sequence[Completion]) -> Rolled:
         questions = Questions(self._ledger)
         try:
-            found = _problems(questions, {completion.problem for completion in completions})
+            ids = _problems(questions, {completion.problem for completion in completions})
             known = questions.rows(
                 "SELECT training_id FROM training_declared WHERE training_id = $id", id=self._training.id
             )
         finally:
             questions.close()
-        placed = [(found[completion.problem], completion) for completion in completions]
-        rolled = roll(self._training, self._runner.new_id(), placed, self._ledger.blobs.put_many)
+        batch = [(ids[completion.problem], completion) for completion in completions]
+        rolled = roll(self._training, self._runner.new_id(), batch, self._ledger.blobs.put_many)
         first = [] if known else [declared(self._training, self._question.criterion)]
         self._producer.append([*first, *rolled.events])
         self._runner.admit()
@@ -165,12 +165,12 @@ _REWARDS = "SELECT program_id, value FROM reward WHERE campaign_id = $campaign A
 def _problems(questions: Questions, names: set[str]) -> dict[str, str]:
     """The id of each problem that is named by its id or its slug; UserError when one is unknown or stored twice."""
     stored = questions.rows("SELECT problem_id, slug FROM problem ORDER BY problem_id")
-    found = {}
+    by_name = {}
     for name in sorted(names):
         ids = [row["problem_id"] for row in stored if name in (row["problem_id"], row["slug"])]
         if len(ids) != 1:
             known = ", ".join(ids or [row["slug"] for row in stored]) or "none; import some with `lap import icpc`"
             what = "is stored in several versions" if ids else "is not in the ledger"
             raise UserError(f"problem {name!r} {what}; name one of these: {known}")
-        found[name] = ids[0]
-    return found
+        by_name[name] = ids[0]
+    return by_name

@@ -32,8 +32,8 @@ def reward_function(
             raise UserError(
                 f"the dataset has no column {column!r} that names each row's problem; add it, or name another"
             )
-        told = {"prompts": prompts, "completions": completions, column: columns[column]}
-        _check_lengths(told if completion_ids is None else {**told, "completion_ids": completion_ids})
+        columns_given = {"prompts": prompts, "completions": completions, column: columns[column]}
+        _check_lengths(columns_given if completion_ids is None else {**columns_given, "completion_ids": completion_ids})
         size = num_generations() if callable(num_generations) else num_generations
         counts = [None] * len(completions) if completion_ids is None else [len(ids) for ids in completion_ids]
         policy = getattr(columns.get("trainer_state"), "global_step", None)
@@ -41,13 +41,13 @@ def reward_function(
         batch = [
             Completion(
                 problem=problem,
-                group=place // max(size, 1),
+                group=index // max(size, 1),
                 text=text_of(completion),
                 prompt=prompt,
                 policy=None if policy is None else int(policy),
                 tokens=tokens,
             )
-            for place, (problem, prompt, completion, tokens) in enumerate(rows)
+            for index, (problem, prompt, completion, tokens) in enumerate(rows)
         ]
         _check_groups(batch, size)
         return score(batch)
@@ -56,12 +56,12 @@ def reward_function(
     return reward
 
 
-def _check_lengths(told: Mapping[str, Sequence[Any]]) -> None:
+def _check_lengths(columns_given: Mapping[str, Sequence[Any]]) -> None:
     """Returns when TRL's lists by their names are as long as each other: they are read row by row."""
-    lengths = {name: len(values) for name, values in told.items()}
+    lengths = {name: len(values) for name, values in columns_given.items()}
     if len({*lengths.values()}) > 1:
-        words = ", ".join(f"{count} {name}" for name, count in lengths.items())
-        raise UserError(f"lists that are not equally long: {words}; give one of each a completion")
+        counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
+        raise UserError(f"lists that are not equally long: {counts}; give one of each a completion")
 
 
 def _check_groups(batch: Sequence[Completion], size: int) -> None:
@@ -72,7 +72,7 @@ def _check_groups(batch: Sequence[Completion], size: int) -> None:
             " per_device_train_batch_size * steps_per_generation (in evaluation, per_device_eval_batch_size)"
         )
     for start in range(0, len(batch), size):
-        prompts = {(one.problem, one.prompt) for one in batch[start : start + size]}
+        prompts = {(completion.problem, completion.prompt) for completion in batch[start : start + size]}
         if len(prompts) > 1:
             raise UserError(
                 f"completions {start} to {start + size - 1} of a process have {len(prompts)} prompts: set"

@@ -57,7 +57,7 @@ class Rows:
             text=text,
             prompt=None if prompt is None else prompt_text(prompt),
             policy=self._policy(extra),
-            tokens=_whole("completion_tokens", extra.get("completion_tokens")),
+            tokens=_integer("completion_tokens", extra.get("completion_tokens")),
         )
 
     def value(self, reward: float | None) -> float:
@@ -71,12 +71,12 @@ class Rows:
             return str(extra["uid"])
         if extra.get("index") is None:
             raise UserError(f"a row of {source!r} names no group; give `extra_info['index']`, one a prompt, or `key`")
-        return tuple(str(word) for word in (source, extra.get("split"), extra["index"]) if word is not None)
+        return tuple(str(part) for part in (source, extra.get("split"), extra["index"]) if part is not None)
 
     def _policy(self, extra: Extra) -> int | None:
         step = self.step() if callable(self.step) else self.step
-        told = [("step", step), *((name, extra.get(name)) for name in STEPS)]
-        return next((_whole(*one) for one in told if one[1] is not None), None)
+        stated = [("step", step), *((name, extra.get(name)) for name in STEPS)]
+        return next((_integer(*pair) for pair in stated if pair[1] is not None), None)
 
 
 def reward_function(score: Score, rows: Rows, *, patience: float = 600.0) -> Callable[..., Any]:
@@ -111,12 +111,12 @@ def batch_reward_function(score: Score, rows: Rows) -> Callable[..., list[float]
         **_more: Any,
     ) -> list[float]:
         extras = [{}] * len(solution_strs) if extra_infos is None else [extra or {} for extra in extra_infos]
-        lengths = [len(each) for each in (data_sources, solution_strs, ground_truths, extras)]
+        lengths = [len(values) for values in (data_sources, solution_strs, ground_truths, extras)]
         if len({*lengths}) > 1:
-            words = "{} data sources, {} answers, {} ground truths and {} extra infos".format(*lengths)
-            raise UserError(f"lists that are not equally long: {words}; give one of each an answer")
-        told = zip(data_sources, solution_strs, ground_truths, extras, strict=True)
-        batch = [rows.completion(*row) for row in told]
+            counts = "{} data sources, {} answers, {} ground truths and {} extra infos".format(*lengths)
+            raise UserError(f"lists that are not equally long: {counts}; give one of each an answer")
+        stated = zip(data_sources, solution_strs, ground_truths, extras, strict=True)
+        batch = [rows.completion(*row) for row in stated]
         _check_groups(batch, map(rows.size, extras))
         return [rows.value(value) for value in score(batch)]
 
@@ -124,9 +124,9 @@ def batch_reward_function(score: Score, rows: Rows) -> Callable[..., list[float]
 
 
 def _check_groups(batch: Sequence[Completion], sizes: Iterable[int]) -> None:
-    counts = Counter((one.problem, one.group) for one in batch)
-    for one, size in zip(batch, sizes, strict=True):
-        key = one.problem, one.group
+    counts = Counter((pair.problem, pair.group) for pair in batch)
+    for pair, size in zip(batch, sizes, strict=True):
+        key = pair.problem, pair.group
         if counts[key] != size:
             raise UserError(
                 f"group {key!r} has {counts[key]} answers in a batch, not {size}; set n, or give another key"
@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _whole(name: str, value: Any) -> int | None:
+def _integer(name: str, value: Any) -> int | None:
     """A count that a trainer tells, None where it does not; UserError for one that is none."""
     try:
         return None if value is None else int(value)

@@ -104,26 +104,26 @@ def study_warnings(
     measured: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     models: Collection[str] | None = None,
-    places: Variants = AS_GIVEN,
+    variants: Variants = AS_GIVEN,
 ) -> tuple[str, ...]:
     """What to be wary of under some criteria at some places, in the programs of some models: see `warnings_of`."""
-    ignored = [tau_warning(criterion, places.taus) for criterion in criteria.values()]
-    warnings = warnings_of(of_models(measured.measurements, models), criteria, measured.fit, places)
+    ignored = [tau_warning(criterion, variants.taus) for criterion in criteria.values()]
+    warnings = warnings_of(of_models(measured.measurements, models), criteria, measured.fit, variants)
     return tuple(dict.fromkeys((*(warning for warning in ignored if warning), *warnings)))
 
 
-def named_criteria(words: Sequence[str], default: Sequence[tuple[str, Criterion]]) -> dict[str, Criterion]:
+def named_criteria(names: Sequence[str], default: Sequence[tuple[str, Criterion]]) -> dict[str, Criterion]:
     """The criteria that words name (presets and files), or the default ones, by name, each once.
 
     UserError when two differ under one name, or when one asks for a calibration: these tables compare one pool.
     """
-    found: dict[str, Criterion] = {}
-    for name, criterion in [read_criterion(word, {}) for word in words] or default:
-        if found.setdefault(name, criterion) != criterion:
+    criteria_by_name: dict[str, Criterion] = {}
+    for name, criterion in [read_criterion(name, {}) for name in names] or default:
+        if criteria_by_name.setdefault(name, criterion) != criterion:
             raise UserError(f"--criterion {name}: two criteria have this name; rename one of the files")
         if criterion.calibration != "none":
             raise UserError(f"--criterion {name}: it asks for a calibration; use `lap replay` or `lap sweep` for it")
-    return found
+    return criteria_by_name
 
 
 def about(measured: "MeasuredCampaign", name: str, criterion: Criterion) -> dict[str, Any]:

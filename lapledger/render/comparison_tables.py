@@ -11,7 +11,7 @@ from lapledger.render.output import print_message, print_table, print_warnings
 from lapledger.render.speed_tables import show_speeds
 from lapledger.replay.estimates import Interval
 from lapledger.replay.estimates.multiple import METHODS
-from lapledger.workflows.analysis.compare import Asked, Comparison, DifferenceRow, PassRow
+from lapledger.workflows.analysis.compare import Comparison, ComparisonOptions, DifferenceRow, PassRow
 from lapledger.workflows.analysis.comparison_arms import Arms
 
 PASSES = (
@@ -48,7 +48,7 @@ NAMED = 8
 """Problems that a line names; JSON names all."""
 
 
-def as_json(arms: Arms, settings: Asked, comparison: Comparison, tiers_used: str) -> dict[str, Any]:
+def as_json(arms: Arms, settings: ComparisonOptions, comparison: Comparison, tiers_used: str) -> dict[str, Any]:
     """All that the tables show and more, as plain data; shares in [0, 1]."""
     criterion = arms.a.judged.criterion
     return {
@@ -64,7 +64,7 @@ def as_json(arms: Arms, settings: Asked, comparison: Comparison, tiers_used: str
     }
 
 
-def show(arms: Arms, settings: Asked, comparison: Comparison, tiers_used: str) -> None:
+def show(arms: Arms, settings: ComparisonOptions, comparison: Comparison, tiers_used: str) -> None:
     """Prints every table, then exclusions and warnings on stderr."""
     cut = arms.a.judged.cut
     where = arms.a.campaign if arms.one_campaign else f"{arms.a.campaign} and {arms.b.campaign}"
@@ -102,7 +102,7 @@ def _pass(row: PassRow) -> tuple[object, ...]:
 
 
 def _difference(row: DifferenceRow) -> tuple[object, ...]:
-    estimate = row.found
+    estimate = row.estimate
     return (
         row.tau,
         row.tier,
@@ -125,7 +125,7 @@ def _difference(row: DifferenceRow) -> tuple[object, ...]:
 def _named(comparison: Comparison) -> list[str]:
     """Problems excluded from the differences, and ties, undecided and excluded ones of the win rates."""
     lines = []
-    gone = sorted({problem for row in comparison.differences for problem in row.found.left_out})
+    gone = sorted({problem for row in comparison.differences for problem in row.estimate.left_out})
     if gone:
         lines.append(f"excluded, as one arm lacks them or the filter removes all their tests: {_some(gone)}")
     lines += [

@@ -70,7 +70,7 @@ class Service:
 
 
 @contextmanager
-def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iterator[Service]:
+def serving(location: Location, name: str, log: Form, lease_seconds: float) -> Iterator[Service]:
     """A service until SIGTERM or Ctrl-C; at the end its epoch is closed and everything released.
 
     ServiceFailed after an error, which the log tells of; the error itself where the ledger cannot be opened.
@@ -79,10 +79,10 @@ def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iter
     holder = new_id()
     logger = make_log(log, service=name, process=holder)
     context = ServiceContext(holder, round(1000 * lease_seconds), now_ms, time.monotonic, utc_now, logger)
-    ledger = open_ledger(place)
+    ledger = open_ledger(location)
     try:
         with _spooled(ledger, f"lap {name}", context) as spooled, stopping() as stop:
-            logger("started", ledger=str(place), cut=str(ledger.cut()), release=release())
+            logger("started", ledger=str(location), cut=str(ledger.cut()), release=release())
             try:
                 yield Service(ledger, spooled, context, stop)
             finally:
@@ -97,7 +97,7 @@ def serving(place: Location, name: str, log: Form, lease_seconds: float) -> Iter
 
 @contextmanager
 def _spooled(ledger: Ledger, label: str, context: ServiceContext) -> Iterator[SpooledProducer]:
-    def told(change: Waiting) -> None:
+    def on_change(change: Waiting) -> None:
         level = "info" if change.what == "back" else "warning"
         context.log(
             f"broker {change.what}",
@@ -107,13 +107,13 @@ def _spooled(ledger: Ledger, label: str, context: ServiceContext) -> Iterator[Sp
             advice=broker_message(change),
         )
 
-    spooled = SpooledProducer(ledger, context.holder, label, release=release(), told=told)
+    spooled = SpooledProducer(ledger, context.holder, label, release=release(), on_change=on_change)
     try:
         yield spooled
     finally:
         spooled.close()
 
 
-def group_name(kind: str, *words: str) -> str:
+def group_name(kind: str, *parts: str) -> str:
     """The name of the group of those who do the same thing."""
-    return f"{kind}-{sha256_fields(*words)[:12]}"
+    return f"{kind}-{sha256_fields(*parts)[:12]}"

@@ -66,9 +66,9 @@ def release() -> str:
     return version("lapledger")
 
 
-def make_ledger(place: LedgerPath) -> Ledger:
+def make_ledger(location: LedgerPath) -> Ledger:
     """The ledger in a folder, made or upgraded."""
-    return create_ledger(place, new_id(), utc_now())
+    return create_ledger(location, new_id(), utc_now())
 
 
 class LedgerWriter:
@@ -86,7 +86,7 @@ class LedgerWriter:
             new_id(),
             label,
             release=release(),
-            told=lambda change: reporter.warning(broker_message(change)),
+            on_change=lambda change: reporter.warning(broker_message(change)),
         )
         self.producer, self.ready = self._spooled.producer, self._spooled.ready
 
@@ -111,9 +111,9 @@ class LedgerWriter:
 
 
 @contextmanager
-def open_writer(place: LedgerPath, label: str, reporter: Reporter) -> Iterator[LedgerWriter]:
+def open_writer(location: LedgerPath, label: str, reporter: Reporter) -> Iterator[LedgerWriter]:
     """A ledger to append to: what lies on its stream is admitted first, what was appended is admitted last."""
-    writer = LedgerWriter(open_ledger(place), label, reporter)
+    writer = LedgerWriter(open_ledger(location), label, reporter)
     try:
         writer.admit()
         yield writer

@@ -16,10 +16,13 @@ FLUSH_SECONDS = 30.0
 
 
 class SpooledProducer:
-    """A producer whose epoch is opened only when something is appended. `told` hears when the broker goes and comes."""
+    """A producer whose epoch is opened when something is first appended.
+
+    `on_change` is called when the broker goes or comes back.
+    """
 
     def __init__(
-        self, ledger: Ledger, epoch: str, label: str, *, release: str, told: Callable[[Waiting], None]
+        self, ledger: Ledger, epoch: str, label: str, *, release: str, on_change: Callable[[Waiting], None]
     ) -> None:
         self.stream = ledger.stream()
         self._spool: Spooled | None = None
@@ -28,7 +31,7 @@ class SpooledProducer:
             make_folder(folder)
             deliver_left_behind(self.stream, folder)
             limits = SpoolLimits(ledger.location.spool_bytes, ledger.location.spool_seconds)
-            self._spool = Spooled(self.stream, folder / f"{epoch}{SUFFIX}", limits=limits, on_change=told)
+            self._spool = Spooled(self.stream, folder / f"{epoch}{SUFFIX}", limits=limits, on_change=on_change)
         self.producer = Producer(self._spool or self.stream, epoch, label, release)
 
     def ready(self) -> None:
@@ -51,9 +54,9 @@ class SpooledProducer:
 
 def broker_message(waiting: Waiting) -> str:
     """What happened to the broker, for a person."""
-    told = {
+    on_change = {
         "away": "the broker is away; what is appended waits on this machine",
         "full": f"the broker is away and the spool is full ({waiting.bytes >> 20} MiB); waiting for it",
         "back": "the broker is back, and what waited is delivered",
     }
-    return told[waiting.what]
+    return on_change[waiting.what]

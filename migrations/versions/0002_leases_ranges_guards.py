@@ -69,5 +69,5 @@ def _fill_ranges() -> None:
         sa.text("SELECT ordinal, type, version, admissions FROM segment")
     ).all():
         for stream, partition, first, last in json.loads(admissions):
-            place = {"stream": stream, "partition": partition, "first": first, "last": last}
-            connection.execute(insert, place | {"ordinal": ordinal, "type": kind, "version": version})
+            row_range = {"stream": stream, "partition": partition, "first": first, "last": last}
+            connection.execute(insert, row_range | {"ordinal": ordinal, "type": kind, "version": version})

@@ -79,7 +79,7 @@ def make_plan(
     run = {request.program_id for request in requests}
     members = [p for p in programs if shared_by.get(p.program_id, p.program_id) in run]
     shared = tuple(_shared(campaign, p, shared_by[p.program_id]) for p in members if p.program_id in shared_by)
-    return Plan(_campaign_opened(campaign, digest, settings, members, requests), requests, shared)
+    return Plan(_opening_event(campaign, digest, settings, members, requests), requests, shared)
 
 
 def _request(campaign: str, position: int, problem: str, program: str, test: str) -> ExecutionRequested:
@@ -117,7 +117,7 @@ def _shared_executions(programs: Iterable[ProgramAdded]) -> dict[str, str]:
     return shared_by
 
 
-def _campaign_opened(
+def _opening_event(
     campaign: str,
     digest: str,
     settings: PlanSettings,

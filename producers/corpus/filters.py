@@ -33,7 +33,7 @@ class Execution:
     program_id: str
     label: str
     correctness: Mapping[str, str]
-    other: Mapping[str, str]
+    other_tests: Mapping[str, str]
 
 
 def relabel(execution: Execution) -> FilterDecided | None:
@@ -46,7 +46,7 @@ def relabel(execution: Execution) -> FilterDecided | None:
     promises_pass = execution.label in PROMISES_PASS
     if not promises_pass and execution.label not in PROMISES_FAILURE:
         return None
-    judged = execution.correctness if promises_pass else {**execution.correctness, **execution.other}
+    judged = execution.correctness if promises_pass else {**execution.correctness, **execution.other_tests}
     failed = sorted(test for test, outcome in judged.items() if outcome not in (ACCEPTED, SANDBOX_FAULT))
     unknown = SANDBOX_FAULT in judged.values() and not failed
     if not judged or unknown:

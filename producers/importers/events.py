@@ -84,12 +84,12 @@ def closing_events(results: Results, campaign: str, provenance: Provenance) -> l
     ]
     runs = [run for *_, program in members for run in program.runs]
     faults = sum(run.outcome == FAULT for run in runs)
-    opened = _campaign_opened(results, campaign, members, works=len(runs) - faults)
+    opening = _opening_event(results, campaign, members, works=len(runs) - faults)
     closed = CampaignClosed(campaign_id=campaign, accepted=len(runs) - faults, surplus=0, faults=faults, reason=CLOSED)
-    return [opened, closed, _results_imported(results, campaign, provenance)]
+    return [opening, closed, _results_imported(results, campaign, provenance)]
 
 
-def _campaign_opened(
+def _opening_event(
     results: Results, campaign: str, members: Sequence[tuple[str, str, ResultProgram]], *, works: int
 ) -> CampaignOpenedV2:
     """The campaign of programs, each with its problem's id and its own."""

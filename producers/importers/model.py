@@ -45,7 +45,7 @@ class ResultTest:
     optimization: bool = True
 
 
-WHOLE = ResultTest()
+SINGLE_TEST = ResultTest()
 """The test that stands for all tests of a problem, where a file tells of no single one."""
 
 
@@ -75,7 +75,7 @@ class ResultProblem:
     origin: str = ""
     tier: str | None = None
     statement: str | None = None
-    tests: tuple[ResultTest, ...] = (WHOLE,)
+    tests: tuple[ResultTest, ...] = (SINGLE_TEST,)
     programs: tuple[ResultProgram, ...]
 
 

@@ -16,9 +16,9 @@ from lapledger.replay.devices.tasks import Padded, Task
 from lapledger.replay.errors import ReplayError
 from lapledger.replay.judging.context import JudgingContext, evaluate, patterns
 from lapledger.replay.judging.gates import Verdicts, decide, judge
+from lapledger.replay.judging.graded_runs import Rules, TestResults, grade_runs, make_rules, reference_pool
 from lapledger.replay.judging.quality import Pooled, Ranks, pooled
 from lapledger.replay.judging.ranks import Order, Pool
-from lapledger.replay.judging.test_results import Rules, TestResults, grade_runs, make_rules, reference_pool
 from lapledger.replay.measurements import Bools, Ints, ProblemMeasurements, read
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.judging.gates import Status, Verdicts
+from lapledger.replay.judging.graded_runs import Rules, TestResults, grade_runs, make_rules
 from lapledger.replay.judging.limits import limits
 from lapledger.replay.judging.ranks import KILLED
-from lapledger.replay.judging.test_results import Rules, TestResults, grade_runs, make_rules
 from lapledger.replay.measurements import ABSENT, Bools, Ints, Outcome, ProblemMeasurements, Readings, read
 
 

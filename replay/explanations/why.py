@@ -16,9 +16,9 @@ from lapledger.replay.explanations.decisive_runs import deciding
 from lapledger.replay.fields import OF_TIMES
 from lapledger.replay.judging.context import RAW_SCALE_NS, JudgingContext, build_context, combine, evaluate
 from lapledger.replay.judging.gates import Status, Verdicts, judge
+from lapledger.replay.judging.graded_runs import TestResults, grade_runs, make_rules
 from lapledger.replay.judging.ranks import KILLED
 from lapledger.replay.judging.statistics import MONOTONE
-from lapledger.replay.judging.test_results import TestResults, grade_runs, make_rules
 from lapledger.replay.measurements import ABSENT, Bools, Bytes, Ints, Outcome, ProblemMeasurements, Readings, read
 
 FACTOR_STEPS = 10**6

@@ -1,7 +1,7 @@
 """The common criteria in machine code: grading, limits, pools, ranks and quality of one problem in a few hundred us.
 
 Loading it takes about a second, so it is imported only where millions of runs are evaluated. Whole numbers throughout,
-the same as numpy's: each rule is explained in `judging` (`test_results`, `ranks`, `quality`, `context`) and none lives
+the same as numpy's: each rule is explained in `judging` (`graded_runs`, `ranks`, `quality`, `context`) and none lives
 here alone; `batches.problem_batches` brings measurements here and verdicts back. Compiled code takes arrays in fixed
 positions, and more of them than functions elsewhere: an object would be taken apart at every call.
 """

@@ -1,4 +1,4 @@
-"""Grading of runs, as in `judging.test_results` and `ranks.spans`, one program at a time."""
+"""Grading of runs, as in `judging.graded_runs` and `ranks.spans`, one program at a time."""
 
 from lapledger.replay.jit.machine import (
     ALLOWED,

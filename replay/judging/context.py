@@ -1,7 +1,7 @@
 """Evaluation of one problem under a criterion: correctness, limits, ranks and quality of its programs, all but tau.
 
 Three-valued throughout: what depends on something never seen is undecided. Correctness and limits come from
-`test_results`, ranks from `quality`; `gates` makes verdicts, and `why` evaluates one program with other durations.
+`graded_runs`, ranks from `quality`; `gates` makes verdicts, and `why` evaluates one program with other durations.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lapledger.replay.criteria import Criterion
+from lapledger.replay.judging.graded_runs import Rules, TestResults, grade_runs, make_rules, reference_pool
 from lapledger.replay.judging.quality import Pooled, Ranks, pooled, ranks
-from lapledger.replay.judging.test_results import Rules, TestResults, grade_runs, make_rules, reference_pool
 from lapledger.replay.measurements import Bools, Bytes, Ints, ProblemMeasurements, read
 
 RAW_SCALE_NS = 10_000_000_000

@@ -14,7 +14,7 @@ from lapledger.replay.calibration import outside_warning
 from lapledger.replay.calibration.pools import Ranged
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.judging.gates import Status
-from lapledger.replay.judging.test_results import Rules, grade_runs, make_rules
+from lapledger.replay.judging.graded_runs import Rules, grade_runs, make_rules
 from lapledger.replay.measurements import Bools, Ints, Outcome, ProblemMeasurements, Readings, read
 from lapledger.replay.studies.pass_counts import statuses_of
 

@@ -86,7 +86,7 @@ def open_for(address: Address) -> Iterator[tuple[Ledger, Any]]:
 @contextmanager
 def producing(ledger: Ledger, epoch: str) -> Iterator[Producer]:
     """A producer as a command has it: on Kafka behind a spool, after what dead ones left was delivered."""
-    spooled = SpooledProducer(ledger, epoch, "chaos", release="0", told=print_state)
+    spooled = SpooledProducer(ledger, epoch, "chaos", release="0", on_change=print_state)
     try:
         yield spooled.producer
         spooled.finish()

@@ -138,7 +138,7 @@ def test_a_rebuilt_database_goes_on_as_if_nothing_was_lost(kind: Kind, both: Led
     assert len(before["supersession"]) > 1
     place = without_sql(kind, both)
     rebuilt = rebuild(place, NOW, word)
-    assert (rebuilt.identity, rebuilt.segments, rebuilt.others) == ("identity-0", sealed, ())
+    assert (rebuilt.identity, rebuilt.segments, rebuilt.rejected_chains) == ("identity-0", sealed, ())
     assert rebuilt.proven is None  # the head covers the tail, which only the stream can give back
     with closing(open_ledger(place)) as again, closing(again.stream()) as stream:
         assert (str(again.cut()), again.head()) == (rebuilt.cut, rebuilt.head)
@@ -306,8 +306,8 @@ def test_the_end_that_covers_most_is_taken_and_the_others_are_told(
     seal(ledger)
     before, word = {table: rows(ledger, table) for table in TABLES}, current_head(ledger)
     done = rebuilt(ledger)
-    assert len(done.others) == 1
-    assert done.others[0].startswith("the chain of 6 manifests that ends with ")
+    assert len(done.rejected_chains) == 1
+    assert done.rejected_chains[0].startswith("the chain of 6 manifests that ends with ")
     with closing(open_ledger(ledger.root)) as again:
         assert {table: rows(again, table) for table in TABLES} == before
         assert verify(again, written=word).problems == ()
@@ -322,7 +322,7 @@ def test_an_end_that_never_counted_still_holds_true_facts(ledger: Ledger, monkey
     cut = str(ledger.cut())
     uncommitted(monkeypatch, ledger)
     done = rebuilt(ledger)
-    assert (done.cut, done.others) == (cut, ())
+    assert (done.cut, done.rejected_chains) == (cut, ())
     with closing(open_ledger(ledger.root)) as again:
         assert verify(again, written=word).problems == ()
         assert proven(again).problems == ()
@@ -348,7 +348,7 @@ def test_a_sealing_that_stored_half_of_its_manifests_never_counted(
         return
     done = rebuilt(ledger)
     assert (done.cut, done.proven) == (str(word.cut), False)
-    assert done.others[0].startswith("a sealing of positions 4 to 6 that ends with ")
+    assert done.rejected_chains[0].startswith("a sealing of positions 4 to 6 that ends with ")
 
 
 def test_a_head_decides_between_two_ends(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +364,7 @@ def test_a_head_decides_between_two_ends(ledger: Ledger, monkeypatch: pytest.Mon
     with pytest.raises(Fault, match="no chain of manifests gives the head"):
         rebuilt(ledger, short)
     done = rebuilt(ledger, word)
-    assert (done.proven, done.segments, len(done.others)) == (True, segments, 1)
+    assert (done.proven, done.segments, len(done.rejected_chains)) == (True, segments, 1)
 
 
 def test_the_command_rebuilds_and_says_what_it_left_out(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def test_a_comparison_is_that_of_the_command(ledger: lapledger.Ledger, demo: Pat
     words = ("--tau", 50, "--tau", 30, "--ledger", demo, "--json")
     shown = well("compare", "human", "human", *words).json
     assert [(row["tau"], row["tier"], row["a"]) for row in comparison] == [
-        (row["tau"], row["tier"], row["found"]["a"]) for row in shown["differences"]
+        (row["tau"], row["tier"], row["estimate"]["a"]) for row in shown["differences"]
     ]
     assert {row["difference"] for row in comparison} == {0.0}
     assert list(comparison.warnings) == shown["warnings"]

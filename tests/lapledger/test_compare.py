@@ -47,7 +47,7 @@ def compared(root, *words):
 def test_a_paired_difference_by_hand(one: Path) -> None:
     """p_50: top-1 has 2, 2, 2, 4 of 4, base-1 has 1, 1, 1, 0: 62.5% against 18.75%, paired t by scipy."""
     found = compared(one, "top-1", "base-1", "--tau", "100", "--tau", "50")
-    full, half = (row["found"] for row in found["differences"])
+    full, half = (row["estimate"] for row in found["differences"])
     a, b = np.array([2, 2, 2, 4]) / 4, np.array([1, 1, 1, 0]) / 4
     assert (half["a"], half["b"], half["difference"]) == (0.625, 0.1875, 0.4375)
     assert half["gain"] == pytest.approx(0.625 / 0.1875 - 1)
@@ -87,16 +87,16 @@ def test_win_rates_best_of_n_and_slow_programs(one: Path) -> None:
 def test_training_runs_have_a_column_of_their_own(one: Path) -> None:
     """Two runs an arm: Welch over runs, the paired interval over problems; a declared reward names the same runs."""
     found = compared(one, "top-*", "base-*", "--tau", "50")
-    (row,) = (row["found"] for row in found["differences"])
+    (row,) = (row["estimate"] for row in found["differences"])
     top, base = ((2 + 2 + 2 + 4) / 16, (2 + 2 + 2 + 3) / 16), ((1 + 1 + 1 + 0) / 16, (4 + 4 + 4 + 0) / 16)
     welch = stats.ttest_ind(top, base, equal_var=False).confidence_interval()
     assert row["over_runs"] == pytest.approx(list(welch))
-    assert row["difference"] == pytest.approx(np.mean(top) - np.mean(base))
+    assert row["estimate"] == pytest.approx(np.mean(top) - np.mean(base))
     assert row["a_runs"] == ["top-1", "top-2"]
     assert row["over_problems"] != row["over_runs"]
     for word in ("reward=ranked", "top-{seed}"):
         named = compared(one, word, "base-*", "--tau", "50")
-        assert [row["found"] for row in named["differences"]] == [row]
+        assert [row["estimate"] for row in named["differences"]] == [row]
     done = lap("compare", "reward=other", "base-1", "--ledger", one)
     assert (done.code, "no program here is of a training run declared with reward=other" in done.err) == (2, True)
 
@@ -132,8 +132,8 @@ def test_problems_by_their_tier(tmp_path: Path) -> None:
     append(tmp_path / ".lap", [*facts, *campaign("main")])
     words = ("compare", "top-1", "base-1", "--ledger", tmp_path / ".lap", "--tau", "50", "--json")
     rows = well(*words).json["differences"]
-    assert [(row["tier"], row["found"]["problems"]) for row in rows] == [("all", 4), ("easy", 2), ("hard", 2)]
-    assert rows[2]["found"]["difference"] == pytest.approx((0.25 + 1) / 2)
+    assert [(row["tier"], row["estimate"]["problems"]) for row in rows] == [("all", 4), ("easy", 2), ("hard", 2)]
+    assert rows[2]["estimate"]["difference"] == pytest.approx((0.25 + 1) / 2)
 
 
 def test_the_same_code_in_two_campaigns_is_shown(both: Path) -> None:
@@ -167,7 +167,7 @@ def test_two_campaigns_meet_only_through_a_named_calibration(both: Path, tmp_pat
     assert "win rates are left out" in done.err
     found = well(*words, "--calibration", "affine", "--json").json
     assert (found["wins"], found["calibration"]) == ([], fitted["calibration_id"])
-    assert {row["found"]["difference"] for row in found["differences"]} == {0.0}
+    assert {row["estimate"]["difference"] for row in found["differences"]} == {0.0}
     assert [one["between"] for one in found["same"]] == ["campaigns again and main"]
 
 
@@ -207,8 +207,8 @@ def test_what_is_extrapolated_is_said(both: Path, tmp_path: Path) -> None:
     assert "stored references joined the pool through calibration" in done.out
     assert "warning: 40 of the 40 stored durations that the calibration maps lie outside the 10 to 50 ms" in done.err
     mapped, bare = (compared(root, *words[1:5], *more)["differences"] for more in (("--calibration", "affine"), ()))
-    assert (mapped[1]["found"]["a"], mapped[1]["found"]["b"]) == (0.625, 0.1875)  # as in `main`
-    assert bare[1]["found"]["a"] < 0.625
+    assert (mapped[1]["estimate"]["a"], mapped[1]["estimate"]["b"]) == (0.625, 0.1875)  # as in `main`
+    assert bare[1]["estimate"]["a"] < 0.625
 
 
 KINDS = ("none", "multiplicative", "affine", "affine-weighted", "theil-sen", "power")

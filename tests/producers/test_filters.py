@@ -10,7 +10,12 @@ PROMISES_NOTHING = ("mixed", "partially_accepted", "other", "a folder of somebod
 def execution(label: str, correctness: dict[str, str], other: dict[str, str] | None = None) -> Execution:
     """A program of problem p with its outcomes."""
     return Execution(
-        campaign_id="c", problem_id="p", program_id="p/x.1", label=label, correctness=correctness, other=other or {}
+        campaign_id="c",
+        problem_id="p",
+        program_id="p/x.1",
+        label=label,
+        correctness=correctness,
+        other_tests=other or {},
     )
 
 

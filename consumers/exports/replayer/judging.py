@@ -8,9 +8,9 @@ from typing import Any
 
 from lapledger.consumers.exports.replayer.durations import PAY_WRONG, Span
 from lapledger.consumers.exports.replayer.facts import Problem
+from lapledger.consumers.exports.replayer.graded_runs import GradedRuns, TestResults, reference_scores
 from lapledger.consumers.exports.replayer.scores import HIGH, LOW, Pool, Standing, percentile, score
 from lapledger.consumers.exports.replayer.student_t import interval
-from lapledger.consumers.exports.replayer.test_results import GradedRuns, TestResults, reference_scores
 
 RAW_SCALE_NS = 10_000_000_000
 STATUS = {1: "pass", 0: "fail", -1: "undecided"}
@@ -132,11 +132,11 @@ class Judge:
         key = tuple(pool.tests), column
         if key not in self._scores:
             self._scores[key] = [reference_scores(pool, n, column, self.criterion) for n in range(len(pool.group))]
-        others = [scores for n, scores in enumerate(self._scores[key]) if pool.group[n] != group]
+        foreign_scores = [scores for n, scores in enumerate(self._scores[key]) if pool.group[n] != group]
 
         def rank(value: Fraction, end: int) -> Fraction:
-            less, upto = sum(o[end] < value for o in others), sum(o[end] <= value for o in others)
-            return Fraction(percentile(less, upto, self.criterion["percentile"]), 2 * len(others))
+            less, upto = sum(o[end] < value for o in foreign_scores), sum(o[end] <= value for o in foreign_scores)
+            return Fraction(percentile(less, upto, self.criterion["percentile"]), 2 * len(foreign_scores))
 
         return rank(low, HIGH), rank(high, LOW)
 

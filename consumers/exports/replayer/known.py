@@ -43,7 +43,7 @@ FIELDS: dict[str, Any] = {
 """Every field of a criterion with its default; a default never changes."""
 MODULES = (
     *("__init__", "checks", "cli", "durations", "facts", "judging", "known", "mapping", "replay", "report", "scores"),
-    *("sources", "student_t", "tables", "test_results"),
+    *("sources", "student_t", "tables", "graded_runs"),
 )
 """The modules that travel as the package `lapbundle.replayer`."""
 PARTS = (

@@ -81,11 +81,11 @@ def command(
     """
     from lapledger.render.comparison_tables import as_json as plain
     from lapledger.render.comparison_tables import show
-    from lapledger.workflows.analysis.compare import Asked, compare, same_code
+    from lapledger.workflows.analysis.compare import ComparisonOptions, compare, same_code
     from lapledger.workflows.analysis.comparison_arms import find_arms
 
     _, criterion = criterion_flags.read()
-    settings = Asked(tuple(taus) or TAUS, k, seed, resamples, adjust)
+    settings = ComparisonOptions(tuple(taus) or TAUS, k, seed, resamples, adjust)
     with open_questions(read_settings(ledger=ledger).location, at) as questions:
         arms = find_arms(
             questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine, reporter=TERMINAL

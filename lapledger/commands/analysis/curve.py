@@ -151,7 +151,7 @@ def _points(
 ) -> "list[CurvePoint]":
     import numpy as np
 
-    from lapledger.replay.engines import Each
+    from lapledger.replay.engines import ProblemRunner
     from lapledger.replay.studies.curves import learning_curve
 
     with progress("curve", len(measured.measurements)) as bar:
@@ -167,7 +167,7 @@ def _points(
             tiers=of_problem,
             rng=lambda: np.random.default_rng(seed),
             progress=on_progress,
-            runner=Each(engine),
+            runner=ProblemRunner(engine),
         )
 
 

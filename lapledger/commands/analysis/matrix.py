@@ -51,7 +51,7 @@ def command(study: Study, runs: tuple[str, ...], criterion_names: tuple[str, ...
       lap matrix --run "qwen-*-{step}" --criterion top-30 --criterion pre-2s --out matrix.png --out matrix.csv
     """
     keep_freed_memory()
-    from lapledger.replay.engines import Each
+    from lapledger.replay.engines import ProblemRunner
     from lapledger.replay.studies.matrix import family_figures, matrix
     from lapledger.replay.studies.models import find_runs
 
@@ -66,7 +66,7 @@ def command(study: Study, runs: tuple[str, ...], criterion_names: tuple[str, ...
         def on_progress(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        matrix_result = matrix(measured.measurements, criteria, chosen, on_progress, runner=Each(study.engine))
+        matrix_result = matrix(measured.measurements, criteria, chosen, on_progress, runner=ProblemRunner(study.engine))
     figures = family_figures(matrix_result)
     warnings = study_warnings(measured, criteria, {model for members in chosen.values() for model in members})
     if study.paths:

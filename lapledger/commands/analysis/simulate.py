@@ -98,7 +98,7 @@ def _check_model(measured: "MeasuredCampaign", model: str) -> None:
 def _simulate(
     measured: "MeasuredCampaign", criteria: Mapping[str, Criterion], *, seed: int, model: str, engine: Engine
 ) -> "list[Simulation]":
-    from lapledger.replay.engines import Each
+    from lapledger.replay.engines import ProblemRunner
     from lapledger.replay.studies.simulator import simulate
 
     with progress("simulate", len(measured.measurements)) as bar:
@@ -106,7 +106,9 @@ def _simulate(
         def on_progress(done: int) -> None:
             bar.advance(bar.task_ids[0], done)
 
-        return simulate(measured.measurements, criteria, model=model, runner=Each(engine, seed), progress=on_progress)
+        return simulate(
+            measured.measurements, criteria, model=model, runner=ProblemRunner(engine, seed), progress=on_progress
+        )
 
 
 def _agreement(simulations: "Sequence[Simulation]", results: Mapping[str, float]) -> "list[Agreement]":

@@ -138,7 +138,7 @@ def _warnings(measured: "MeasuredCampaign", criterion: Criterion, axes: "Axes") 
 
     named_limits = {f"timeout {timeout / NS_PER_MS:g} ms" if timeout else "": timeout for timeout in axes.timeouts_ns}
     return study_warnings(
-        measured, {name: at(criterion, timeout) for name, timeout in named_limits.items()}, places=_grid_points(axes)
+        measured, {name: at(criterion, timeout) for name, timeout in named_limits.items()}, variants=_grid_points(axes)
     )
 
 

@@ -113,7 +113,7 @@ def livecodebench(path: Path, model: str | None, **flags: Any) -> None:
     with _judged_export(flags) as (questions, export):
         _, by_problem = _samples(export, questions, model)
         statements, contest_dates = _statements(export, questions), contests(questions, export.judged.campaign)
-        _write(path, shape(export, by_problem, statements=statements, told=contest_dates), export, flags)
+        _write(path, shape(export, by_problem, statements=statements, stored_metadata=contest_dates), export, flags)
 
 
 @command.command()

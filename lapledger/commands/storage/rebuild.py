@@ -31,7 +31,7 @@ def command(head: str | None, ledger: str | None, as_json: bool) -> None:
 
     written = None if head is None else RecordedHead.parse(head)
     done = rebuild(read_settings(ledger=ledger).location, Now(utc_now(), now_ms()), written)
-    for chain in done.others:
+    for chain in done.rejected_chains:
         print_message(f"excluded, as it covers no more: {chain}")
     if done.proven is None:
         print_message(

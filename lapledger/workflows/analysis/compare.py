@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ComparisonOptions:
     """What the user chose beside the criterion."""
 
     taus: tuple[str, ...]
@@ -76,7 +76,7 @@ class DifferenceRow:
 
     tau: str
     tier: str
-    found: Difference
+    estimate: Difference
     adjusted_p: float | None
 
 
@@ -103,26 +103,33 @@ class Comparison:
 
 
 def compare(
-    arms: Arms, asked: Asked, tiers: Mapping[str, str], same: Sequence[SameCode], *, reporter: Reporter = LOGGING
+    arms: Arms,
+    options: ComparisonOptions,
+    tiers: Mapping[str, str],
+    same: Sequence[SameCode],
+    *,
+    reporter: Reporter = LOGGING,
 ) -> Comparison:
     """Every estimate of two arms; `tiers` gives each problem's, and `same` are the A/A figures to hold it against."""
     passes: list[PassRow] = []
     differences: list[DifferenceRow] = []
-    with reporter.progress("estimating", len(asked.taus)) as bar:
-        for tau in asked.taus:
+    with reporter.progress("estimating", len(options.taus)) as bar:
+        for tau in options.taus:
             counts = [_counts(arm, tau) for arm in (arms.a, arms.b)]
-            passes += [_pass(arm, tau, own, asked) for arm, own in zip((arms.a, arms.b), counts, strict=True)]
-            differences += _differences(counts, tau, tiers, asked)
+            passes += [
+                _pass(arm, tau, arm_counts, options) for arm, arm_counts in zip((arms.a, arms.b), counts, strict=True)
+            ]
+            differences += _differences(counts, tau, tiers, options)
             bar.advance()
     runs = dict.fromkeys((run, arm) for arm in (arms.a, arms.b) for run in arm.runs)
     return Comparison(
         passes=tuple(passes),
-        differences=_with_adjusted(differences, asked.adjust),
-        wins=_wins(arms, asked) if arms.one_campaign else (),
+        differences=_with_adjusted(differences, options.adjust),
+        wins=_wins(arms, options) if arms.one_campaign else (),
         best=tuple(row for run, arm in runs for row in _best(arm, run)),
         slower={run: _slower(arm, run) for run, arm in runs},
         same=tuple(same),
-        warnings=_warnings(arms, asked, len(differences)),
+        warnings=_warnings(arms, options, len(differences)),
     )
 
 
@@ -130,27 +137,29 @@ def same_code(questions: "Questions", arms: Arms, again: str | None) -> list[Sam
     """A/A figures: between the campaigns of the arms, a campaign that ran the same programs, and repetition halves."""
     from lapledger.replay.loading import load
 
-    one = arms.a.judged
-    found = [between_halves(one.snapshot.problems, one.criterion)]
+    judged = arms.a.judged
+    figures = [between_halves(judged.snapshot.problems, judged.criterion)]
     if not arms.one_campaign:
-        found.append(between_campaigns(one.snapshot.problems, arms.b.judged.snapshot.problems, one.criterion))
+        figures.append(between_campaigns(judged.snapshot.problems, arms.b.judged.snapshot.problems, judged.criterion))
     else:
-        other = again or _other_campaign(questions, arms.a.campaign)
-        if other:
-            found.append(between_campaigns(one.snapshot.problems, load(questions, other).problems, one.criterion))
-    return [figure for figure in found if figure is not None]
+        replicate = again or _other_campaign(questions, arms.a.campaign)
+        if replicate:
+            figures.append(
+                between_campaigns(judged.snapshot.problems, load(questions, replicate).problems, judged.criterion)
+            )
+    return [figure for figure in figures if figure is not None]
 
 
 def _other_campaign(questions: "Questions", name: str) -> str | None:
     """The campaign that shares most programs with one; None where none shares any."""
     rows = {row["campaign_id"]: set(row["programs"]) for row in questions.rows("SELECT * FROM campaign")}
-    own = rows.pop(name)
-    shared = sorted((-len(own & members_), other) for other, members_ in rows.items() if own & members_)
+    programs = rows.pop(name)
+    shared = sorted((-len(programs & rest), campaign) for campaign, rest in rows.items() if programs & rest)
     return shared[0][1] if shared else None
 
 
-def _pass(arm: Arm, tau: str, counts: Sequence[Counts], asked: Asked) -> PassRow:
-    return PassRow(tau, arm.pattern, pass_estimate(counts, asked.k, asked.rng, resamples=asked.resamples))
+def _pass(arm: Arm, tau: str, counts: Sequence[Counts], options: ComparisonOptions) -> PassRow:
+    return PassRow(tau, arm.pattern, pass_estimate(counts, options.k, options.rng, resamples=options.resamples))
 
 
 def _counts(arm: Arm, tau: str) -> list[Counts]:
@@ -159,15 +168,18 @@ def _counts(arm: Arm, tau: str) -> list[Counts]:
 
 
 def _differences(
-    counts: Sequence[Sequence[Counts]], tau: str, tiers: Mapping[str, str], asked: Asked
+    counts: Sequence[Sequence[Counts]], tau: str, tiers: Mapping[str, str], options: ComparisonOptions
 ) -> list[DifferenceRow]:
     """All problems first, then each tier."""
-    parts: dict[str, set[str] | None] = {ALL: None, **{name: set(own) for name, own in members(tiers).items()}}
+    parts: dict[str, set[str] | None] = {
+        ALL: None,
+        **{name: set(problems) for name, problems in members(tiers).items()},
+    }
     rows = []
     for tier, problems in parts.items():
-        a, b = ([_on(one, problems) for one in arm] for arm in counts)
-        found = difference(a, b, asked.k, asked.rng, resamples=asked.resamples)
-        rows.append(DifferenceRow(tau, tier, found, None))
+        a, b = ([_on(run_counts, problems) for run_counts in arm] for arm in counts)
+        estimate = difference(a, b, options.k, options.rng, resamples=options.resamples)
+        rows.append(DifferenceRow(tau, tier, estimate, None))
     return rows
 
 
@@ -187,24 +199,26 @@ def _on(counts: Counts, problems: set[str] | None) -> Counts:
 
 
 def _with_adjusted(rows: Sequence[DifferenceRow], method: str) -> tuple[DifferenceRow, ...]:
-    found = adjusted([row.found.p for row in rows], method)
-    return tuple(replace(row, adjusted_p=p) for row, p in zip(rows, found, strict=True))
+    p_values = adjusted([row.estimate.p for row in rows], method)
+    return tuple(replace(row, adjusted_p=p) for row, p in zip(rows, p_values, strict=True))
 
 
-def _wins(arms: Arms, asked: Asked) -> tuple[WinRate, ...]:
+def _wins(arms: Arms, options: ComparisonOptions) -> tuple[WinRate, ...]:
     judged = arms.a.judged
     a, b = (
         [speeds(judged.verdicts, judged.measurements, judged.criterion, [run]) for run in arm.runs]
         for arm in (arms.a, arms.b)
     )
-    return tuple(win_rate(a, b, reading, asked.rng) for reading in READINGS)
+    return tuple(win_rate(a, b, reading, options.rng) for reading in READINGS)
 
 
 def _best(arm: Arm, run: str) -> list[BestRow]:
     judged = arm.judged
     quality = best_curve(*efficiencies(judged.verdicts, judged.measurements, run))
-    speed = {one.n: one for one in best_curve(*speed_ups(judged.verdicts, judged.measurements, judged.criterion, run))}
-    return [BestRow(run, one, speed.get(one.n)) for one in quality]
+    speed = {
+        point.n: point for point in best_curve(*speed_ups(judged.verdicts, judged.measurements, judged.criterion, run))
+    }
+    return [BestRow(run, point, speed.get(point.n)) for point in quality]
 
 
 def _slower(arm: Arm, run: str) -> SlowShare:
@@ -220,15 +234,15 @@ def _pool_sizes(arm: Arm) -> list[int]:
     ]
 
 
-def _warnings(arms: Arms, asked: Asked, comparisons: int) -> tuple[str, ...]:
-    found = [many_comparisons(comparisons, asked.adjust)]
+def _warnings(arms: Arms, options: ComparisonOptions, comparisons: int) -> tuple[str, ...]:
+    warnings = [many_comparisons(comparisons, options.adjust)]
     for arm in (arms.a, arms.b):
         judged = arm.judged
         sizes = _pool_sizes(arm)
-        found += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in asked.taus]
+        warnings += [resolution_warning(sizes, replace(judged.criterion, tau=tau)) for tau in options.taus]
         fit = None if arms.calibration is None else arms.calibration.fit
-        own = of_models(judged.measurements, arm.runs)
-        found += warnings_of(own, {arm.pattern: judged.criterion}, fit, Variants(asked.taus))
+        arm_measurements = of_models(judged.measurements, arm.runs)
+        warnings += warnings_of(arm_measurements, {arm.pattern: judged.criterion}, fit, Variants(options.taus))
     if not arms.one_campaign:
-        found.append("win rates are left out: durations of programs are never mapped from one campaign into another")
-    return tuple(dict.fromkeys(one for one in found if one))
+        warnings.append("win rates are left out: durations of programs are never mapped from one campaign into another")
+    return tuple(dict.fromkeys(warning for warning in warnings if warning))

@@ -81,10 +81,10 @@ def find_arms(
     target, calibration = _calibration_between(questions, (first.name, second.name), criterion)
     plain = replace(criterion, calibration="none")
     both = [
-        _judge(one, criterion, calibration, engine, reporter)
-        if one.name == target
-        else _judge(one, plain, None, engine, reporter)
-        for one in (first, second)
+        _judge(label, criterion, calibration, engine, reporter)
+        if label.name == target
+        else _judge(label, plain, None, engine, reporter)
+        for label in (first, second)
     ]
     a, b = (
         Arm(pattern, runs_of(questions, judged.models, pattern), judged)
@@ -160,7 +160,7 @@ def runs_of(questions: "Questions", models: Sequence[str], pattern: str) -> tupl
 
 def _models(models: Sequence[str], pattern: str) -> tuple[str, ...]:
     """The models that match a pattern, each one training run; repetitions named by `{seed}` among them."""
-    return tuple(model for own in find_runs(models, [pattern]).values() for model in own)
+    return tuple(model for matching in find_runs(models, [pattern]).values() for model in matching)
 
 
 def _declared(questions: "Questions", name: str, value: str) -> list[str]:

@@ -83,12 +83,12 @@ def kept(judged: JudgedCampaign) -> Kept:
 
 def _of_models(judged: JudgedCampaign) -> list[tuple[str, list[tuple[Verdicts, Bools]]]]:
     """Each model with its candidates, problem by problem, models in alphabetical order."""
-    found: dict[str, list[tuple[Verdicts, Bools]]] = {}
+    by_model: dict[str, list[tuple[Verdicts, Bools]]] = {}
     for v, m in zip(judged.verdicts, judged.measurements, strict=True):
         models = np.array(m.models)
         for model in sorted(set(models[m.candidate].tolist())):
-            found.setdefault(model, []).append((v, m.candidate & (models == model)))
-    return sorted(found.items())
+            by_model.setdefault(model, []).append((v, m.candidate & (models == model)))
+    return sorted(by_model.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +125,4 @@ def undecided(judged: JudgedCampaign) -> list[tuple[str, str, int]]:
         if not v.left_out
         for row in np.flatnonzero(mine & (v.status == Status.UNDECIDED))
     )
-    return [(model, kind, n) for (model, kind), n in sorted(counts.items(), key=lambda one: (one[0][0], -one[1], one))]
+    return [(model, kind, n) for (model, kind), n in sorted(counts.items(), key=lambda row: (row[0][0], -row[1], row))]

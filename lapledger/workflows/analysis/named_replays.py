@@ -104,7 +104,7 @@ def store_preview(writer: LedgerWriter, preview: Preview) -> None:
 def tally(preview: Preview, flips: Sequence["Flipped"]) -> list[tuple[str, str, int]]:
     """(model, from what to what, programs)."""
     models = {p: model for m in preview.judged.measurements for p, model in zip(m.programs, m.models, strict=True)}
-    counts = Counter((models[one.program], f"{one.before} -> {one.after}") for one in flips)
+    counts = Counter((models[flip.program], f"{flip.before} -> {flip.after}") for flip in flips)
     return [(*key, count) for key, count in sorted(counts.items())]
 
 
@@ -117,7 +117,7 @@ def as_json(preview: Preview, *, stored: bool) -> dict[str, Any]:
         "stored": stored,
         **event,
         "tally": counts,
-        "flips": None if flips is None else [asdict(one) for one in flips],
+        "flips": None if flips is None else [asdict(flip) for flip in flips],
     }
 
 

@@ -47,14 +47,14 @@ def _tokens(questions: "Questions", problems: Sequence[ProblemMeasurements], *, 
         for row in questions.rows("SELECT program_id, source_blob FROM program WHERE source_blob IS NOT NULL")
     }
     blobs = questions.ledger.blobs
-    found: dict[str, list[int]] = {}
+    tokens_by_problem: dict[str, list[int]] = {}
     for m in problems:
         digests = [sources[name] for name in _correct(m) if name in sources]
         there = [digest for digest in digests if blobs.has(digest)]
         if must and len(there) < len(digests):
             raise UserError(f"--tiers tokens: sources of {m.problem} are not in the ledger; use --tiers none")
-        found[m.problem] = [token_count(blobs.get(digest).decode(errors="replace")) for digest in there]
-    return found
+        tokens_by_problem[m.problem] = [token_count(blobs.get(digest).decode(errors="replace")) for digest in there]
+    return tokens_by_problem
 
 
 def _correct(m: ProblemMeasurements) -> list[str]:

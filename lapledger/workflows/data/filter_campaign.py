@@ -55,7 +55,7 @@ def _execution(m: ProblemMeasurements, row: int) -> Execution:
         program_id=m.programs[row],
         label=m.labels[row],
         correctness={test: outcome for test, outcome in outcomes.items() if test in correctness},
-        other={test: outcome for test, outcome in outcomes.items() if test not in correctness},
+        other_tests={test: outcome for test, outcome in outcomes.items() if test not in correctness},
     )
 
 

@@ -80,11 +80,11 @@ def members_of(questions: Questions, opening: CampaignOpened) -> Chosen:
 
 
 def _find_problem(name: str, stored: Sequence[dict[str, Any]]) -> str:
-    found = [row["problem_id"] for row in stored if name in (row["problem_id"], row["slug"])]
-    if len(found) == 1:
-        return str(found[0])
-    if found:
-        raise UserError(f"problem {name!r} is stored in several versions: {', '.join(found)}; name one of these")
+    matches = [row["problem_id"] for row in stored if name in (row["problem_id"], row["slug"])]
+    if len(matches) == 1:
+        return str(matches[0])
+    if matches:
+        raise UserError(f"problem {name!r} is stored in several versions: {', '.join(matches)}; name one of these")
     known = ", ".join(sorted({row["slug"] for row in stored})) or "none; import some with `lap import icpc`"
     raise UserError(f"no problem {name!r} in the ledger; known: {known}")
 
@@ -93,8 +93,8 @@ def _thin(programs: Sequence[ProgramAdded], every: int) -> list[ProgramAdded]:
     seen: dict[str, int] = {}
     kept = []
     for program in programs:
-        place = seen[program.problem_id] = seen.get(program.problem_id, -1) + 1
-        if place % every == 0:
+        index = seen[program.problem_id] = seen.get(program.problem_id, -1) + 1
+        if index % every == 0:
             kept.append(program)
     return kept
 

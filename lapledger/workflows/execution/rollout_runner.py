@@ -80,11 +80,11 @@ class Runner:
     def _chosen(self, questions: Questions, programs: Sequence[ProgramAdded]) -> Chosen:
         """The programs with every N-th reference of their problems, and all tests."""
         problems = sorted({program.problem_id for program in programs})
-        found = choose(questions, problems)
+        chosen = choose(questions, problems)
         kept: list[ProgramAdded] = []
         for problem in problems if self._every else ():
-            kept += [p for p in found.programs if p.problem_id == problem and is_reference(p)][:: self._every]
-        return Chosen((*programs, *kept), found.tests, found.flags)
+            kept += [p for p in chosen.programs if p.problem_id == problem and is_reference(p)][:: self._every]
+        return Chosen((*programs, *kept), chosen.tests, chosen.flags)
 
     @contextmanager
     def _alone(self, campaign: str) -> "Iterator[NamedLease]":

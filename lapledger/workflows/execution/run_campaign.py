@@ -160,8 +160,8 @@ def _request(writer: LedgerWriter, plan: Plan) -> None:
     campaign = plan.opening.campaign_id
     with closing(Questions(writer.ledger)) as questions:
         opening = questions.rows("SELECT 1 FROM campaign WHERE campaign_id = $id", id=campaign)
-        asked = questions.query("SELECT work_id FROM request WHERE campaign_id = $id", id=campaign)
-    held = set(asked["work_id"].to_pylist())
+        requested = questions.query("SELECT work_id FROM request WHERE campaign_id = $id", id=campaign)
+    held = set(requested["work_id"].to_pylist())
     requests = [request for request in plan.requests if request.work_id not in held]
     first: list[Event] = [] if opening else [*plan.shared, plan.opening]
     writer.producer.append([*first, *requests])

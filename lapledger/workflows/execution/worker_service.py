@@ -60,7 +60,7 @@ class PoolFollower:
         self._lanes: frozenset[int] = frozenset()
         self._cut: Cut | None = None
         self._again = self._held_back = False
-        self._told = self._looked = service.context.monotonic()
+        self._last_report = self._looked = service.context.monotonic()
 
     def step(self, assigned: frozenset[Partition]) -> bool:
         """Takes works when there may be new ones; running them goes on meanwhile."""
@@ -98,7 +98,7 @@ class PoolFollower:
         if worker.wait(0.0):
             self._current, self._again = None, True
             self._ended(campaign, worker)
-        elif self._service.context.monotonic() - self._told > PROGRESS_SECONDS:
+        elif self._service.context.monotonic() - self._last_report > PROGRESS_SECONDS:
             self._log_progress("running", campaign, worker)
 
     def _ended(self, campaign: str, worker: Worker) -> None:
@@ -109,7 +109,7 @@ class PoolFollower:
             raise worker.failure
 
     def _log_progress(self, event: str, campaign: str, worker: Worker) -> None:
-        self._told = self._service.context.monotonic()
+        self._last_report = self._service.context.monotonic()
         producer = self._service.producer
         outcomes = dict(worker.progress.outcomes)
         self._log(event, campaign=campaign, outcomes=outcomes, epoch=producer.epoch, frames=producer.frames)
@@ -161,7 +161,7 @@ class PoolFollower:
         """Whether its programs may be timed here; told once when not."""
         if campaign in self._workers:
             return True
-        opening = self._opened(questions, campaign)
+        opening = self._opening_of(questions, campaign)
         begun = class_of(questions, campaign)
         differs = class_here(self._site.sandbox).differs(begun) if begun else ""
         if opening.service != self._class:
@@ -175,7 +175,7 @@ class PoolFollower:
         """Who runs a campaign here; None until the ledger holds that somebody of this class has begun it."""
         if campaign in self._workers:
             return self._workers[campaign]
-        opening = self._opened(questions, campaign)
+        opening = self._opening_of(questions, campaign)
         if campaign not in self._begun:
             producer = self._service.producer
             facts, started = start_worker(opening, self._site.sandbox, worker_id=producer.epoch, slots=self._site.slots)
@@ -195,7 +195,7 @@ class PoolFollower:
         self._workers[campaign] = Worker(context, self._service.producer, ready=self._service.spooled.ready)
         return self._workers[campaign]
 
-    def _opened(self, questions: Questions, campaign: str) -> CampaignOpened:
+    def _opening_of(self, questions: Questions, campaign: str) -> CampaignOpened:
         if campaign in self._begun:
             return self._begun[campaign][0]
         return CampaignOpened(**questions.rows("SELECT * FROM campaign WHERE campaign_id = $id", id=campaign)[0])
@@ -233,9 +233,9 @@ class Closer:
         if not closed:
             producer = self._service.producer
             producer.append([closing_of(campaign, counts)])
-            words = {name: counts[name] for name in ("accepted", "surplus", "faults")}
+            figures = {name: counts[name] for name in ("accepted", "surplus", "faults")}
             logger = self._service.context.log
-            logger("campaign closed", campaign=campaign, **words, epoch=producer.epoch, lease_epoch=lease.epoch)
+            logger("campaign closed", campaign=campaign, **figures, epoch=producer.epoch, lease_epoch=lease.epoch)
 
 
 def is_run_elsewhere(service: Service, campaign: str) -> bool:

@@ -143,16 +143,16 @@ class GradedRuns:
     def _best(self, group: str | None, *, sure: bool) -> list[int]:
         """The best-ranked references without a group: those among them for certain, or perhaps."""
         pool = self.limiting
-        others = [n for n, name in enumerate(pool.group) if name != group and pool.tests]
-        scores = {n: reference_scores(pool, n, group, self.criterion) for n in others}
-        room = math.ceil(Fraction(self.criterion["limit_ranked"]) / 100 * len(others))
+        rivals = [n for n, name in enumerate(pool.group) if name != group and pool.tests]
+        scores = {n: reference_scores(pool, n, group, self.criterion) for n in rivals}
+        room = math.ceil(Fraction(self.criterion["limit_ranked"]) / 100 * len(rivals))
 
         def ahead(n: int) -> int:
             if sure:
-                return sum(scores[j][LOW] < scores[n][HIGH] for j in others if j != n)
-            return sum(scores[j][HIGH] < scores[n][LOW] for j in others)
+                return sum(scores[j][LOW] < scores[n][HIGH] for j in rivals if j != n)
+            return sum(scores[j][HIGH] < scores[n][LOW] for j in rivals)
 
-        return [n for n in others if ahead(n) < room]
+        return [n for n in rivals if ahead(n) < room]
 
     def _times(self, limit: int) -> int:
         factor = Fraction(self.criterion["limit_factor"])
@@ -240,5 +240,5 @@ def reference_scores(pool: Pool, n: int, group: str | None, criterion: dict[str,
 def _ahead(position: int, low: Sequence[int], high: Sequence[int], *, at_most: bool, sure: bool) -> int:
     """How many tests come before one in the filter's order: perhaps (to be sure that it stays), or for certain."""
     ends, opposite = (low, high) if at_most != sure else (high, low)
-    others = [value for t, value in enumerate(opposite) if t != position]
-    return sum(value < ends[position] if at_most else value > ends[position] for value in others)
+    rivals = [value for t, value in enumerate(opposite) if t != position]
+    return sum(value < ends[position] if at_most else value > ends[position] for value in rivals)
