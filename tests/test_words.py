@@ -116,7 +116,7 @@ LEFT = {
     "migrations": 0,
     "producers": 0,
     "replay": 0,
-    "tests": 903,
+    "tests": 0,
     "tui": 0,
 }
 """Folder -> identifiers that are still to be renamed."""

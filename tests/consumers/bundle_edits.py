@@ -66,9 +66,9 @@ def about(**changes: Any) -> Alter:
     """Changes words of bundle.json; None takes one away."""
 
     def change(value: dict[str, Any]) -> None:
-        for name, word in changes.items():
-            value[name] = word
-            if word is None:
+        for name, text in changes.items():
+            value[name] = text
+            if text is None:
                 del value[name]
 
     return edited("bundle.json", change)
@@ -88,8 +88,8 @@ def without_table(name: str, *, verdicts: bool = False) -> Alter:
 
     def alter(files: Files) -> None:
         tables = json.loads(files["tables.json"])
-        gone = next(one["hash"] for one in tables if one["name"] == name)
-        files["tables.json"] = json.dumps([one for one in tables if one["hash"] != gone]).encode()
+        gone = next(item["hash"] for item in tables if item["name"] == name)
+        files["tables.json"] = json.dumps([item for item in tables if item["hash"] != gone]).encode()
         if verdicts:
             rows = read(files, "verdicts.parquet")
             put(files, "verdicts.parquet", rows.filter(pc.not_equal(rows["criterion_hash"], gone)))
@@ -116,8 +116,12 @@ def value_of(name: str, column: str, change: Callable[[Any], Any], row: int = 0)
         rows = read(files, name)
         values = rows[column].to_pylist()
         values[row] = change(values[row])
-        place = rows.schema.get_field_index(column)
-        put(files, name, rows.set_column(place, rows.schema.field(place), pa.array(values, rows.schema.types[place])))
+        location = rows.schema.get_field_index(column)
+        put(
+            files,
+            name,
+            rows.set_column(location, rows.schema.field(location), pa.array(values, rows.schema.types[location])),
+        )
 
     return alter
 
@@ -132,9 +136,9 @@ def rows_of(name: str, change: Callable[[pa.Table], pa.Table]) -> Alter:
     return lambda files: put(files, name, change(read(files, name)))
 
 
-def swapped(one: str, other: str) -> Callable[[pa.Table], pa.Table]:
+def swapped(item: str, second: str) -> Callable[[pa.Table], pa.Table]:
     """Two columns under each other's names."""
-    names = {one: other, other: one}
+    names = {item: second, second: item}
     return lambda rows: rows.rename_columns([names.get(name, name) for name in rows.column_names])
 
 
@@ -151,5 +155,5 @@ def manifest(value: dict[str, Any]) -> None:
     value["manifests"].append("0" * 64)
 
 
-def other_word(word: str) -> str:
-    return "b" * 64 if word != "b" * 64 else "c" * 64
+def other_text(text: str) -> str:
+    return "b" * 64 if text != "b" * 64 else "c" * 64

@@ -28,6 +28,6 @@ class Desk:
             log=logger,
         )
 
-    def told(self, event: str, holder: str | None = None) -> list[dict[str, Any]]:
+    def logged(self, event: str, holder: str | None = None) -> list[dict[str, Any]]:
         """The lines about one thing, of one service or of all."""
         return [line for line in self.lines if line["event"] == event and holder in (None, line["holder"])]

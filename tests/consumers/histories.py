@@ -131,7 +131,7 @@ def requests(campaign: Campaign) -> Iterator[ExecutionRequested]:
     """Every work, in the order of the cells."""
     run = [member for member in campaign.members() if member not in campaign.twins]
     works = [(p, name, t) for p, name in run for t in range(len(campaign.cells[p][name]))]
-    for place, (problem, name, ordinal) in enumerate(works):
+    for location, (problem, name, ordinal) in enumerate(works):
         program, test = program_id(problem, name), f"{problem}/t{ordinal}"
         yield ExecutionRequested(
             work_id=work_id(campaign.name, program, test, 0),
@@ -140,8 +140,8 @@ def requests(campaign: Campaign) -> Iterator[ExecutionRequested]:
             program_id=program,
             test_id=test,
             block=0,
-            position=place,
-            lane=str(place % LANES),
+            position=location,
+            lane=str(location % LANES),
         )
 
 
@@ -160,15 +160,15 @@ def shares(campaign: Campaign) -> Iterator[ExecutionShared]:
 def attempts(campaign: Campaign) -> Iterator[list[Event]]:
     """The events of each attempt, surplus ones after all accepted ones."""
     for request in requests(campaign):
-        _, name, ordinal = _place(campaign, request)
+        _, name, ordinal = _location(campaign, request)
         yield attempt(campaign, request, campaign.cells[request.problem_id][name][ordinal], "1")
     for request in requests(campaign):
-        cell = campaign.surplus.get(_place(campaign, request))
+        cell = campaign.surplus.get(_location(campaign, request))
         if cell is not None:
             yield attempt(campaign, request, cell, "2")
 
 
-def _place(campaign: Campaign, request: ExecutionRequested) -> tuple[str, str, int]:
+def _location(campaign: Campaign, request: ExecutionRequested) -> tuple[str, str, int]:
     name = next(
         name
         for name in campaign.cells[request.problem_id]

@@ -78,14 +78,14 @@ def feed(ledger: Ledger, epoch: str, count: int = 30, problems: int = 3) -> Drai
     return append(ledger, epoch, *([decision(number, f"p{number % problems}")] for number in range(count)))
 
 
-def put_aside(ledger: Ledger, *payloads: bytes) -> None:
+def put_quarantined(ledger: Ledger, *payloads: bytes) -> None:
     """Appends records that cannot be admitted, and admits the rest."""
     with closing(ledger.stream()) as stream:
         stream.append("facts", 0, [Record({}, payload) for payload in payloads])
         drain(ledger, stream)
 
 
-def whole(ledger: Ledger) -> pa.Table:
+def complete(ledger: Ledger) -> pa.Table:
     """All decisions at the cut of now."""
     return events(ledger, "filter.decided", 1, ledger.cut())
 
@@ -119,9 +119,9 @@ def parquet_files(ledger: Ledger, kind: str = "filter.decided.v1") -> list[Path]
 
 def manifests(ledger: Ledger) -> list[dict[str, Any]]:
     """All manifests that count, in the order of their chain."""
-    found = rows(ledger, "SELECT type, version, manifest FROM segment ORDER BY ordinal")
+    result = rows(ledger, "SELECT type, version, manifest FROM segment ORDER BY ordinal")
     folder = ledger.root / "segments"
-    return [json.loads((folder / f"{kind}.v{version}" / f"{name}.json").read_bytes()) for kind, version, name in found]
+    return [json.loads((folder / f"{kind}.v{version}" / f"{name}.json").read_bytes()) for kind, version, name in result]
 
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -130,16 +130,16 @@ _FORKS.set_forkserver_preload(
 )
 
 
-def killed_at(place: Location, point: str, work: Callable[[Ledger], object]) -> bool:
+def killed_at(position: Location, point: str, work: Callable[[Ledger], object]) -> bool:
     """Does a test module's work on a ledger in a process that dies at a crash point; false when it ended before."""
-    process = _FORKS.Process(target=_armed, args=(place, point, work))
+    process = _FORKS.Process(target=_armed, args=(position, point, work))
     process.start()
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL)
     return process.exitcode != 0
 
 
-def _armed(place: Location, point: str, work: Callable[[Ledger], object]) -> None:
-    ledger = open_ledger(place)
+def _armed(position: Location, point: str, work: Callable[[Ledger], object]) -> None:
+    ledger = open_ledger(position)
     arm(point)
     work(ledger)

@@ -53,14 +53,14 @@ def load_slowly(questions: Questions, campaign: str | None = None) -> tuple[list
     problems: list[ProblemMeasurements] = []
     rows: dict[str, str] = {}
     for problem in chosen["problems"]:
-        own = _Stored(
+        mine = _Stored(
             programs=[p for p in programs if p["problem_id"] == problem],
             tests=[t for t in tests if t["problem_id"] == problem],
             cells=cells.filter(pc.equal(cells["problem_id"], problem)).to_pylist(),
         )
-        own = _lent(own, shared)
-        problems.append(_measurements(problem, chosen, own, repetitions))
-        rows.update(_row_digests(own))
+        mine = _lent(mine, shared)
+        problems.append(_measurements(problem, chosen, mine, repetitions))
+        rows.update(_row_digests(mine))
     return problems, rows
 
 
@@ -73,17 +73,17 @@ class _Stored:
     cells: Sequence[Mapping[str, Any]]  # accepted attempts, `p` and `t` their program's and test's places
 
 
-def _lent(own: _Stored, shared: Sequence[Mapping[str, Any]]) -> _Stored:
+def _lent(mine: _Stored, shared: Sequence[Mapping[str, Any]]) -> _Stored:
     """With the attempts of the program that is run told of each that shares them too, where both have the source."""
-    sources = {p["program_id"]: p["source_blob"] for p in own.programs}
-    place = {p["program_id"]: n for n, p in enumerate(own.programs)}
-    ran = {cell["p"] for cell in own.cells}
+    sources = {p["program_id"]: p["source_blob"] for p in mine.programs}
+    location = {p["program_id"]: n for n, p in enumerate(mine.programs)}
+    ran = {cell["p"] for cell in mine.cells}
     copies = []
     for fact in shared:
         program, executed = fact["program_id"], fact["executed_program_id"]
-        if sources.get(program) == sources.get(executed) == fact["source_blob"] and place[program] not in ran:
-            copies += [{**cell, "p": place[program]} for cell in own.cells if cell["p"] == place[executed]]
-    return _Stored(own.programs, own.tests, [*own.cells, *copies])
+        if sources.get(program) == sources.get(executed) == fact["source_blob"] and location[program] not in ran:
+            copies += [{**cell, "p": location[program]} for cell in mine.cells if cell["p"] == location[executed]]
+    return _Stored(mine.programs, mine.tests, [*mine.cells, *copies])
 
 
 def _by_attempt(table: pa.Table) -> dict[str, list[dict[str, Any]]]:
@@ -94,26 +94,30 @@ def _by_attempt(table: pa.Table) -> dict[str, list[dict[str, Any]]]:
 
 
 def _measurements(
-    problem: str, campaign: Mapping[str, Any], own: _Stored, repetitions: Mapping[str, list[dict[str, Any]]]
+    problem: str, campaign: Mapping[str, Any], mine: _Stored, repetitions: Mapping[str, list[dict[str, Any]]]
 ) -> ProblemMeasurements:
-    programs, shape = own.programs, (len(own.programs), len(own.tests))
-    depth = max((len(repetitions.get(cell["attempt_id"], ())) for cell in own.cells), default=0)
+    programs, shape = mine.programs, (len(mine.programs), len(mine.tests))
+    depth = max((len(repetitions.get(cell["attempt_id"], ())) for cell in mine.cells), default=0)
     outcome = np.zeros(shape, dtype=np.int8)
     wall, cpu, memory = (np.full((*shape, depth), ABSENT, dtype=np.int64) for _ in range(3))
     startup, limit = np.zeros(shape, dtype=np.int64), np.full(shape, ABSENT, dtype=np.int64)
-    for cell in own.cells:
+    for cell in mine.cells:
         at = cell["p"], cell["t"]
         outcome[at] = _OUTCOMES[cell["outcome"]]
         limit[at] = campaign["hard_limit_ns"] or 0  # an unknown limit bounds nothing
         for timing in repetitions.get(cell["attempt_id"], ()):
-            place = (*at, timing["r"])
-            wall[place], cpu[place], memory[place] = timing["wall_ns"], timing["cpu_ns"], timing["peak_memory_bytes"]
+            location = (*at, timing["r"])
+            wall[location], cpu[location], memory[location] = (
+                timing["wall_ns"],
+                timing["cpu_ns"],
+                timing["peak_memory_bytes"],
+            )
             startup[at], limit[at] = timing["startup_ns"], timing["hard_limit_ns"]
     references = set(campaign["references"])
     return ProblemMeasurements(
         problem=problem,
         campaign=campaign["campaign_id"],
-        tests=_tests(own.tests),
+        tests=_tests(mine.tests),
         programs=tuple(p["program_id"] for p in programs),
         models=tuple(p["model"] for p in programs),
         labels=tuple(p["label"] for p in programs),
@@ -154,10 +158,10 @@ def _tests(tests: Sequence[Mapping[str, Any]]) -> Tests:
     )
 
 
-def _row_digests(own: _Stored) -> dict[str, str]:
-    words: dict[int, list[str]] = {
-        place: [p["program_id"], str(p["source_blob"])] for place, p in enumerate(own.programs)
+def _row_digests(mine: _Stored) -> dict[str, str]:
+    args: dict[int, list[str]] = {
+        location: [p["program_id"], str(p["source_blob"])] for location, p in enumerate(mine.programs)
     }
-    for cell in own.cells:
-        words[cell["p"]] += [str(cell["t"]), cell["outcome"], cell["attempt_id"], cell["timings_digest"]]
-    return {words[place][0]: sha256_fields(*words[place]) for place in words}
+    for cell in mine.cells:
+        args[cell["p"]] += [str(cell["t"]), cell["outcome"], cell["attempt_id"], cell["timings_digest"]]
+    return {args[location][0]: sha256_fields(*args[location]) for location in args}

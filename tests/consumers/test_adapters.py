@@ -29,15 +29,15 @@ class Recorder:
     def __call__(self, completions: Sequence[Completion]) -> list[float | None]:
         if completions:  # a gatherer asks for nothing once
             self.batches.append(list(completions))
-        return [float(one.text) if one.text.isdigit() else None for one in completions]
+        return [float(item.text) if item.text.isdigit() else None for item in completions]
 
     def groups(self) -> list[list[str]]:
         """The texts of each group that was scored."""
-        found: dict[Any, list[str]] = defaultdict(list)
+        actual: dict[Any, list[str]] = defaultdict(list)
         for number, batch in enumerate(self.batches):
-            for one in batch:
-                found[number, one.problem, one.group].append(one.text)
-        return sorted(found.values())
+            for item in batch:
+                actual[number, item.problem, item.group].append(item.text)
+        return sorted(actual.values())
 
 
 # --- TRL
@@ -64,8 +64,8 @@ def test_trl_groups_are_blocks_of_num_generations() -> None:
     reward = trl.reward_function(score, num_generations=2)
     assert reward(**slice_of("aaaabb", "123456")) == [1, 2, 3, 4, 5, 6]
     assert score.groups() == [["1", "2"], ["3", "4"], ["5", "6"]]
-    one = score.batches[0][0]
-    assert (one.prompt, one.policy, one.tokens, one.problem) == ("a", 7, 3, "sums")
+    item = score.batches[0][0]
+    assert (item.prompt, item.policy, item.tokens, item.problem) == ("a", 7, 3, "sums")
     assert reward.__name__ == "lapledger"
 
 
@@ -75,9 +75,9 @@ def test_trl_on_two_processes_refuses_a_split_group() -> None:
     reward = trl.reward_function(score, num_generations=8)
     for slices in (["aaaa", "aaaa"], ["aaaaaaaabbbb", "bbbbcccccccc"]):
         for prompts in slices:
-            with pytest.raises(UserError, match="no whole number of groups of 8: let num_generations divide") as told:
+            with pytest.raises(UserError, match="no whole number of groups of 8: let num_generations divide") as seen:
                 reward(**slice_of(prompts, "1" * len(prompts)))
-            assert "\n" not in str(told.value)
+            assert "\n" not in str(seen.value)
     assert score.batches == []
     for prompts in ("aaaaaaaa", "bbbbbbbb"):
         assert reward(**slice_of(prompts, "12345678")) == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -86,8 +86,8 @@ def test_trl_on_two_processes_refuses_a_split_group() -> None:
 def test_trl_refuses_blocks_that_are_no_groups() -> None:
     """With another number than the trainer's, a block has two prompts; in evaluation a function tells which it is."""
     score = Recorder()
-    for size, said in ((4, "2 prompts: set num_generations"), (0, "no whole number of groups of 0")):
-        with pytest.raises(UserError, match=said):
+    for size, message in ((4, "2 prompts: set num_generations"), (0, "no whole number of groups of 0")):
+        with pytest.raises(UserError, match=message):
             trl.reward_function(score, num_generations=size)(**slice_of("aabb", "1234"))
     sizes = iter([2, 1])
     reward = trl.reward_function(score, num_generations=lambda: next(sizes))
@@ -96,7 +96,7 @@ def test_trl_refuses_blocks_that_are_no_groups() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"problem": [None, "sums"]}, r"an answer names no problem \(None\)"),
         ({"problem": ["", "sums"]}, "an answer names no problem"),
@@ -109,12 +109,12 @@ def test_trl_refuses_blocks_that_are_no_groups() -> None:
         ({"prompts": [None, None]}, "None is neither a text nor a conversation"),
     ],
 )
-def test_trl_rows_that_cannot_be_read_are_refused(changed: dict[str, Any], said: str) -> None:
+def test_trl_rows_that_cannot_be_read_are_refused(changed: dict[str, Any], message: str) -> None:
     """One line that says what to give; nothing is scored."""
     score = Recorder()
-    with pytest.raises(UserError, match=said) as told:
+    with pytest.raises(UserError, match=message) as seen:
         trl.reward_function(score, num_generations=2)(**(slice_of("aa", "12") | changed))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(seen.value)
     assert score.batches == []
 
 
@@ -123,8 +123,8 @@ def test_trl_without_a_state_has_no_step() -> None:
     score = Recorder()
     reward = trl.reward_function(score, num_generations=1)
     assert reward(prompts=["a"], completions=["?"], problem=["sums"]) == [None]
-    [[one]] = score.batches
-    assert (one.policy, one.tokens, one.finish_reason) == (None, None, "")
+    [[item]] = score.batches
+    assert (item.policy, item.tokens, item.finish_reason) == (None, None, "")
 
 
 # --- verl
@@ -132,32 +132,32 @@ def test_trl_without_a_state_has_no_step() -> None:
 
 def extra(index: int, **more: Any) -> dict[str, Any]:
     """`extra_info` as verl 0.9.1 fills it: the dataset's, then what the agent loop and the reward manager add."""
-    told = {"index": index, "split": "train", "num_turns": 2, "rollout_reward_scores": {}, "turn_scores": []}
-    return {**told, "min_global_steps": 12, "max_global_steps": 13, "tool_rewards": [], **more}
+    seen = {"index": index, "split": "train", "num_turns": 2, "rollout_reward_scores": {}, "turn_scores": []}
+    return {**seen, "min_global_steps": 12, "max_global_steps": 13, "tool_rewards": [], **more}
 
 
 def loop(compute: Any, rows: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
     """The rewards, or errors, of rows that a reward loop worker awaits side by side."""
     assert inspect.iscoroutinefunction(compute)  # else the worker would call it in a thread
 
-    async def one(text: str, extra_info: dict[str, Any]) -> float:
+    async def item(text: str, extra_info: dict[str, Any]) -> float:
         return float(await compute(data_source="corpus", solution_str=text, ground_truth="sums", extra_info=extra_info))
 
     async def every() -> list[Any]:
-        return await asyncio.gather(*(one(*row) for row in rows), return_exceptions=True)
+        return await asyncio.gather(*(item(*row) for row in rows), return_exceptions=True)
 
     return asyncio.run(every())
 
 
-def test_verl_asks_one_by_one_in_any_order() -> None:
+def test_verl_requests_one_by_one_in_any_order() -> None:
     """Four groups of four answers in any order: each is scored whole, and every answer gets its own reward."""
-    rows = [(str(10 * index + place), extra(index)) for index in range(4) for place in range(4)]
+    rows = [(str(10 * index + location), extra(index)) for index in range(4) for location in range(4)]
     for seed in range(5):
         score, order = Recorder(), Random(seed).sample(rows, len(rows))  # noqa: S311
         assert loop(verl.reward_function(score, verl.Rows(4)), order) == [float(text) for text, _ in order]
-        found = sorted(sorted(map(int, group)) for group in score.groups())
-        assert found == [[10 * index + place for place in range(4)] for index in range(4)]
-        assert {(one.policy, one.prompt) for batch in score.batches for one in batch} == {(12, None)}
+        actual = sorted(sorted(map(int, group)) for group in score.groups())
+        assert actual == [[10 * index + location for location in range(4)] for index in range(4)]
+        assert {(item.policy, item.prompt) for batch in score.batches for item in batch} == {(12, None)}
 
 
 def test_the_next_answers_of_a_key_are_the_next_group() -> None:
@@ -167,13 +167,13 @@ def test_the_next_answers_of_a_key_are_the_next_group() -> None:
     assert score.groups() == [["1", "2"], ["3", "4"]]
 
 
-def test_a_group_that_does_not_come_whole_is_refused_and_never_scored() -> None:
+def test_a_group_that_does_not_come_complete_is_refused_and_never_scored() -> None:
     """Three of four answers: each is told so in one line, and the whole group beside them is scored."""
     score = Recorder()
     rows = [*((text, extra(0)) for text in "123"), *((text, extra(1)) for text in "4567")]
-    found = loop(verl.reward_function(score, verl.Rows(4), patience=0.3), rows)
-    assert found[3:] == [4, 5, 6, 7]
-    for error in found[:3]:
+    actual = loop(verl.reward_function(score, verl.Rows(4), patience=0.3), rows)
+    assert actual[3:] == [4, 5, 6, 7]
+    for error in actual[:3]:
         assert isinstance(error, UserError)
         assert "3 of the 4 answers" in str(error)
         assert "reward.num_workers=1" in str(error)
@@ -184,20 +184,20 @@ def test_a_group_that_does_not_come_whole_is_refused_and_never_scored() -> None:
 def test_n_and_key_may_be_functions() -> None:
     """Validation samples one answer a prompt; a key of the user's own, or a uid, goes before the index."""
     score = Recorder()
-    rows = verl.Rows(lambda told: 1 if told["split"] == "test" else 2)
-    asked = [("1", extra(0)), ("2", extra(0, split="test")), ("3", extra(0))]
-    assert loop(verl.reward_function(score, rows), asked) == [1, 2, 3]
+    rows = verl.Rows(lambda seen: 1 if seen["split"] == "test" else 2)
+    wanted = [("1", extra(0)), ("2", extra(0, split="test")), ("3", extra(0))]
+    assert loop(verl.reward_function(score, rows), wanted) == [1, 2, 3]
     assert score.groups() == [["1", "3"], ["2"]]
-    for named, told in ((verl.Rows(2, key=lambda told: told["mine"]), "mine"), (verl.Rows(2), "uid")):
+    for named, seen in ((verl.Rows(2, key=lambda seen: seen["mine"]), "mine"), (verl.Rows(2), "uid")):
         score = Recorder()
-        asked = [(text, extra(0, **{told: text in "13"})) for text in "1234"]
-        assert loop(verl.reward_function(score, named), asked) == [1, 2, 3, 4]
+        wanted = [(text, extra(0, **{seen: text in "13"})) for text in "1234"]
+        assert loop(verl.reward_function(score, named), wanted) == [1, 2, 3, 4]
         assert score.groups() == [["1", "3"], ["2", "4"]]
 
 
-def test_the_step_is_told_by_verl_or_by_the_user_or_unknown() -> None:
+def test_the_step_is_reported_by_verl_or_by_the_user_or_unknown() -> None:
     """A number or a function of the user's goes first, then where verl 0.9.1 says it; there is no default."""
-    for step, told, due in (
+    for step, seen, due in (
         (None, {"min_global_steps": 4}, 4),
         (None, {"min_global_steps": None, "global_steps": 5}, 5),
         (6, {"min_global_steps": 4}, 6),
@@ -206,8 +206,8 @@ def test_the_step_is_told_by_verl_or_by_the_user_or_unknown() -> None:
         (None, {}, None),
     ):
         score = Recorder()
-        loop(verl.reward_function(score, verl.Rows(1, step=step)), [("1", {"index": 0, **told})])
-        assert [one.policy for one in score.batches[0]] == [due]
+        loop(verl.reward_function(score, verl.Rows(1, step=step)), [("1", {"index": 0, **seen})])
+        assert [item.policy for item in score.batches[0]] == [due]
 
 
 def test_a_row_must_name_its_problem_and_its_group() -> None:
@@ -226,7 +226,7 @@ def test_a_row_must_name_its_problem_and_its_group() -> None:
 def test_verl_rows_that_cannot_be_read_are_refused() -> None:
     """An answer that is no text, info that is no mapping, a step that is no number, lists of several lengths."""
     score = Recorder()
-    for text, info, said in (
+    for text, info, message in (
         (None, extra(0), "an answer to 'sums' is None, no text; decode it"),
         (7, extra(0), "is 7, no text"),
         ("1", ["x"], "has list for `extra_info`"),
@@ -235,7 +235,7 @@ def test_verl_rows_that_cannot_be_read_are_refused() -> None:
         ("1", {**extra(0), "prompt": [["x"]]}, "is neither a text nor a conversation"),
     ):
         answer = verl.reward_function(score, verl.Rows(1))
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             asyncio.run(answer(data_source="x", solution_str=text, ground_truth="sums", extra_info=info))
     assert loop(verl.reward_function(Recorder(), verl.Rows(1)), [("1", {"index": 0, "global_steps": None})]) == [1]
     compute = verl.batch_reward_function(score, verl.Rows(1))
@@ -254,7 +254,7 @@ def test_an_undecided_reward_is_nan_or_what_the_user_chose() -> None:
 def batch_of(rows: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """What the manager `batch` of verl 0.6.1 hands over: arrays of objects where the batch has them."""
     extras = np.empty(len(rows), dtype=object)
-    extras[:] = [told for _, told in rows]
+    extras[:] = [seen for _, seen in rows]
     return {
         "data_sources": np.array(["corpus"] * len(rows), dtype=object),
         "solution_strs": [text for text, _ in rows],
@@ -267,14 +267,14 @@ def test_a_balanced_batch_keeps_its_groups() -> None:
     """`_balance_batch` reorders rows: two groups of four stay two groups. A prompt in an array is read, if told."""
     talk = np.array([{"role": "user", "content": "Add up."}], dtype=object)
     rows = [
-        (str(10 * index + place), {"index": np.int64(index), "rollout_reward_scores": {}, "prompt": talk})
-        for place in range(4)
+        (str(10 * index + location), {"index": np.int64(index), "rollout_reward_scores": {}, "prompt": talk})
+        for location in range(4)
         for index in range(1, 3)
     ]
     score = Recorder()
     assert verl.batch_reward_function(score, verl.Rows(4))(**batch_of(rows)) == [float(text) for text, _ in rows]
     assert score.groups() == [["10", "11", "12", "13"], ["20", "21", "22", "23"]]
-    assert {(one.prompt, one.policy) for one in score.batches[0]} == {
+    assert {(item.prompt, item.policy) for item in score.batches[0]} == {
         ('[{"content": "Add up.", "role": "user"}]', None)
     }
 
@@ -356,7 +356,7 @@ def test_an_error_of_the_scoring_is_the_answer_to_all() -> None:
     """And the next group is scored as ever."""
 
     def score(completions: Sequence[Completion]) -> list[float | None]:
-        if any(one.text == "bad" for one in completions):
+        if any(item.text == "bad" for item in completions):
             raise UserError("no such problem")
         return [1.0] * len(completions)
 

@@ -42,11 +42,11 @@ CAMPAIGN = Campaign(
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """The campaign with its rewards."""
-    with closing(ledger_with(tmp_path / "ledger", all_facts(CAMPAIGN))) as opened:
-        with closing(opened.stream()) as stream:
-            assign(opened, Producer(stream, "epoch-rewards", "test", "0"), CRITERION, name="p_50")
-            drain(opened, stream)
-        yield opened
+    with closing(ledger_with(tmp_path / "ledger", all_facts(CAMPAIGN))) as opening:
+        with closing(opening.stream()) as stream:
+            assign(opening, Producer(stream, "epoch-rewards", "test", "0"), CRITERION, name="p_50")
+            drain(opening, stream)
+        yield opening
 
 
 def of(questions: Questions, name: str) -> str:
@@ -58,26 +58,26 @@ def of(questions: Questions, name: str) -> str:
 def test_a_trace_walks_from_the_reward_to_raw_timings(ledger: Ledger) -> None:
     """r1 on test 1: repetitions 10, 30, 20 ms, median 20, ties with r2 and beats r3: rank 1 of 4, percentile 25."""
     with closing(Questions(ledger)) as questions:
-        found = trace(ledger, questions, of(questions, "r1")[:12])
-    assert found.differences == ()
-    assert found.recomputed == found.reward
-    assert (found.reward["value"], found.reward["c"], found.reward["g"]) == (1.0, True, True)
-    assert (found.criterion["name"], found.calibration) == ("p_50", None)
-    assert [p.split(".")[0] for p in found.pool] == ["alpha/r1", "alpha/r2", "alpha/r3"]
-    test = found.tests[1]
+        result = trace(ledger, questions, of(questions, "r1")[:12])
+    assert result.differences == ()
+    assert result.recomputed == result.reward
+    assert (result.reward["value"], result.reward["c"], result.reward["g"]) == (1.0, True, True)
+    assert (result.criterion["name"], result.calibration) == ("p_50", None)
+    assert [p.split(".")[0] for p in result.pool] == ["alpha/r1", "alpha/r2", "alpha/r3"]
+    test = result.tests[1]
     assert (test.outcome, test.roles, test.duration_ns) == ("accepted", ("optimization",), 20 * MS)
     assert (test.rank, test.percentile) == (1, 25.0)
     assert test.references_ns == (20 * MS, 30 * MS)  # r2 and r3: a program is not ranked against itself
     assert [t["wall_ns"] for t in test.timings] == [10 * MS, 30 * MS, 20 * MS]  # the surplus attempt is not among them
-    assert found.tests[0].rank is None
+    assert result.tests[0].rank is None
 
 
-def test_a_trace_says_why_a_program_failed(ledger: Ledger) -> None:
+def test_a_trace_reports_why_a_program_failed(ledger: Ledger) -> None:
     """The wrong one: no c, the failed test in the reason."""
     with closing(Questions(ledger)) as questions:
-        found = trace(ledger, questions, of(questions, "wrong"))
-    assert (found.reward["value"], found.reward["c"]) == (-1.0, False)
-    assert found.reason == "wrong_answer on alpha/t0"
+        result = trace(ledger, questions, of(questions, "wrong"))
+    assert (result.reward["value"], result.reward["c"]) == (-1.0, False)
+    assert result.reason == "wrong_answer on alpha/t0"
 
 
 def test_every_true_reward_is_proven_before_and_after_sealing(ledger: Ledger) -> None:
@@ -90,7 +90,7 @@ def test_every_true_reward_is_proven_before_and_after_sealing(ledger: Ledger) ->
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"value": 1.0}, "value is 1.0, recomputed -1.0"),
         ({"g": True}, "g is True, recomputed False"),
@@ -98,7 +98,7 @@ def test_every_true_reward_is_proven_before_and_after_sealing(ledger: Ledger) ->
         ({"pool_size": 9}, "pool_size is 9, recomputed 2"),
     ],
 )
-def test_a_forged_reward_is_found(ledger: Ledger, change: dict[str, object], said: str) -> None:
+def test_a_forged_reward_is_found(ledger: Ledger, change: dict[str, object], message: str) -> None:
     """A reward event that anybody appended, with one column changed, is named with what it should be."""
     with closing(Questions(ledger)) as questions:
         row = find_reward(questions, of(questions, "r3"))
@@ -107,8 +107,8 @@ def test_a_forged_reward_is_found(ledger: Ledger, change: dict[str, object], sai
     with closing(Questions(ledger)) as questions:
         count, problems, _ = verify_rewards(ledger, questions)
         assert count == 5
-        assert len([p for p in problems if said in p and p.startswith("reward ffffffffffff of alpha/r3.")]) == 1
-        assert said in " ".join(trace(ledger, questions, "ffff").differences)
+        assert len([p for p in problems if message in p and p.startswith("reward ffffffffffff of alpha/r3.")]) == 1
+        assert message in " ".join(trace(ledger, questions, "ffff").differences)
 
 
 def test_a_reward_of_an_undeclared_criterion_is_found(ledger: Ledger) -> None:
@@ -135,7 +135,7 @@ def test_a_criterion_s_text_must_give_its_hash(ledger: Ledger) -> None:
     assert "eeeeeeeeeeee is named by a reward but not stored" in problems[0]
 
 
-def test_a_reward_told_with_two_values_is_found(ledger: Ledger) -> None:
+def test_a_reward_reported_with_two_values_is_result(ledger: Ledger) -> None:
     """The same id with another value cannot come from the same facts: one of the two was made up."""
     with closing(Questions(ledger)) as questions:
         row = find_reward(questions, of(questions, "r3"))
@@ -148,11 +148,11 @@ def test_a_reward_told_with_two_values_is_found(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("canonical", "said"),
+    ("canonical", "message"),
     [({"schema": 2}, "'schema': 2 is not known here"), ({"schema": 1, "speed": 3}, "unknown key 'speed'")],
 )
 def test_a_criterion_of_another_release_stops_nothing_else(
-    ledger: Ledger, canonical: dict[str, object], said: str
+    ledger: Ledger, canonical: dict[str, object], message: str
 ) -> None:
     """A criterion that cannot be read here is one problem line; the other rewards are weighed all the same."""
     text = json.dumps(canonical)
@@ -165,7 +165,7 @@ def test_a_criterion_of_another_release_stops_nothing_else(
     with closing(Questions(ledger)) as questions:
         count, problems, _ = verify_rewards(ledger, questions)
     assert count == 6
-    assert [p for p in problems if said in p and p.startswith("1 rewards at cut")]
+    assert [p for p in problems if message in p and p.startswith("1 rewards at cut")]
     assert [p for p in problems if "value is 1.0, recomputed -1.0" in p]
 
 
@@ -175,14 +175,14 @@ def test_a_reward_of_another_kernel_is_noted_not_refused(ledger: Ledger) -> None
         row = find_reward(questions, of(questions, "r3"))
     older = [replace(RewardAssigned(**row), reward_id=digit * 64, kernel="0.9.0", value=1.0) for digit in "ef"]
     append(ledger, "epoch-older", older)
-    heard: list[int] = []
+    received: list[int] = []
     with closing(Questions(ledger)) as questions:
-        found = verify_rewards(ledger, questions, heard.append)
-        told = trace(ledger, questions, "ffff")
-    assert found == (4, [], [f"2 rewards not recomputed (kernel 0.9.0; this release has {KERNEL})"])
-    assert sum(heard) == 6
-    assert (told.recomputed, told.differences) == (None, ())
-    assert told.note == f"not recomputed (kernel 0.9.0; this release has {KERNEL})"
+        result = verify_rewards(ledger, questions, received.append)
+        seen = trace(ledger, questions, "ffff")
+    assert result == (4, [], [f"2 rewards not recomputed (kernel 0.9.0; this release has {KERNEL})"])
+    assert sum(received) == 6
+    assert (seen.recomputed, seen.differences) == (None, ())
+    assert seen.note == f"not recomputed (kernel 0.9.0; this release has {KERNEL})"
 
 
 def test_a_trace_of_a_program_that_the_campaign_lacks_is_refused(ledger: Ledger) -> None:

@@ -28,7 +28,8 @@ A, B_MS = 1.5, 53.0
 
 STORED_MS = {
     problem: {
-        f"r{place}": tuple(10.0 * (place + 1) * (test + 1) * (1 + number) for test in range(4)) for place in range(4)
+        f"r{location}": tuple(10.0 * (location + 1) * (test + 1) * (1 + number) for test in range(4))
+        for location in range(4)
     }
     for number, problem in enumerate(("alpha", "beta", "gamma"))
 }
@@ -64,8 +65,8 @@ def run_facts(campaign: Campaign) -> Iterator[Event]:
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Both campaigns."""
-    with closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(fresh()))) as opened:
-        yield opened
+    with closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(fresh()))) as session:
+        yield session
 
 
 def fit(ledger: Ledger, epoch: str, criterion: Criterion = AFFINE) -> CalibrationFitted:
@@ -145,9 +146,9 @@ def test_no_calibration_no_comparison(ledger: Ledger) -> None:
         with pytest.raises(UserError, match="no usable calibration into campaign 'again'; fit one with"):
             find_calibration(questions, "again", AFFINE)
     fit(ledger, "epoch-1")
-    for other in (replace(AFFINE, clock="cpu"), replace(AFFINE, calibration="power")):
+    for twin in (replace(AFFINE, clock="cpu"), replace(AFFINE, calibration="power")):
         with closing(Questions(ledger)) as questions, pytest.raises(UserError, match="no usable calibration"):
-            find_calibration(questions, "again", other)
+            find_calibration(questions, "again", twin)
 
 
 def order(*kinds: str) -> CalibrationOrder:
@@ -161,10 +162,10 @@ def test_of_all_kinds_the_best_is_kept_under_its_own_name(ledger: Ledger) -> Non
         producer = Producer(stream, "epoch-1", "test", "0")
         done = calibrate(ledger, producer, order(*KINDS))
         drain(ledger, stream)
-    assert [one.kind for one in done.fits] == list(KINDS)
-    assert len({one.calibration_id for one in done.fits}) == len(KINDS)
+    assert [item.kind for item in done.fits] == list(KINDS)
+    assert len({item.calibration_id for item in done.fits}) == len(KINDS)
     assert (done.kept.kind, done.kept.refused) == ("affine", "")
-    assert {one.kind for one in done.fits if one.error_map is not None and one.error_map < 1e-6} == {
+    assert {item.kind for item in done.fits if item.error_map is not None and item.error_map < 1e-6} == {
         "affine",
         "affine-weighted",
         "theil-sen",
@@ -175,18 +176,18 @@ def test_of_all_kinds_the_best_is_kept_under_its_own_name(ledger: Ledger) -> Non
         assert questions.rows("SELECT kind FROM calibration") == [{"kind": "affine"}]
 
 
-def test_a_kind_is_asked_for_by_its_name(ledger: Ledger) -> None:
+def test_a_kind_is_requested_for_by_its_name(ledger: Ledger) -> None:
     """Two kinds into one campaign stand beside each other; a criterion's word says which is meant."""
     with closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-1", "test", "0")
         kept = {kind: calibrate(ledger, producer, order(kind)).kept for kind in ("affine", "theil-sen")}
         drain(ledger, stream)
     with closing(Questions(ledger)) as questions:
-        for kind, one in kept.items():
-            found = find_calibration(questions, "again", replace(AFFINE, calibration=kind))
-            assert found is not None
-            assert (found.calibration_id, found.fit.kind) == (one.calibration_id, kind)
-            assert (found.fit.low_ns, found.fit.outside) == (one.low_ns, one.outside)
+        for kind, item in kept.items():
+            result = find_calibration(questions, "again", replace(AFFINE, calibration=kind))
+            assert result is not None
+            assert (result.calibration_id, result.fit.kind) == (item.calibration_id, kind)
+            assert (result.fit.low_ns, result.fit.outside) == (item.low_ns, item.outside)
 
 
 def test_a_fit_of_version_1_is_read_and_used(ledger: Ledger) -> None:
@@ -196,11 +197,11 @@ def test_a_fit_of_version_1_is_read_and_used(ledger: Ledger) -> None:
     first = CalibrationFittedV1(**(old | {"calibration_id": "1" * 64, "a": 2.0}))
     append(ledger, "epoch-old", [first])
     with closing(Questions(ledger)) as questions:
-        found = find_calibration(questions, "again", AFFINE)
+        result = find_calibration(questions, "again", AFFINE)
         assert stored_calibration(questions, "1" * 64).fit.a == 2.0
-    assert found is not None
-    assert (found.calibration_id, found.fit.power, found.fit.low_ns) == ("1" * 64, 1.0, None)
-    assert outside_warning(found.fit) == ""
+    assert result is not None
+    assert (result.calibration_id, result.fit.power, result.fit.low_ns) == ("1" * 64, 1.0, None)
+    assert outside_warning(result.fit) == ""
 
 
 def test_a_refused_fit_is_kept_but_never_used(tmp_path: Path) -> None:
@@ -215,9 +216,9 @@ def test_a_refused_fit_is_kept_but_never_used(tmp_path: Path) -> None:
 
 def test_two_services_are_not_compared(tmp_path: Path) -> None:
     """A map holds within one worker class."""
-    other = fresh(service="cluster")
+    twin = fresh(service="cluster")
     with (
-        closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(other))) as ledger,
+        closing(ledger_with(tmp_path / "ledger", all_facts(stored()), run_facts(twin))) as ledger,
         pytest.raises(UserError, match="ran on different services"),
     ):
         fit(ledger, "epoch-1")
@@ -229,23 +230,23 @@ def test_the_last_fit_of_a_source_counts(ledger: Ledger) -> None:
     for digit in "f0":
         append(ledger, f"epoch-{digit}", [replace(first, calibration_id=digit * 64, evidence_digest=digit * 64)])
         with closing(Questions(ledger)) as questions:
-            found = find_calibration(questions, "again", AFFINE)
-        assert found is not None
-        assert found.calibration_id == digit * 64
+            result = find_calibration(questions, "again", AFFINE)
+        assert result is not None
+        assert result.calibration_id == digit * 64
 
 
 @pytest.mark.parametrize("unfinished", ["main", "again"])
 def test_an_unfinished_campaign_is_not_fitted(tmp_path: Path, unfinished: str) -> None:
     """Works without an accepted outcome, on either side: the message counts them and says what to do."""
-    sides = {"main": stored(), "again": fresh()}
-    rows = dict(sides[unfinished].cells["beta"])
+    arms = {"main": stored(), "again": fresh()}
+    rows = dict(arms[unfinished].cells["beta"])
     rows["r0"] = (Cell("sandbox_fault"), Cell("sandbox_fault"), *rows["r0"][2:])
-    sides[unfinished] = replace(sides[unfinished], cells={**sides[unfinished].cells, "beta": rows})
+    arms[unfinished] = replace(arms[unfinished], cells={**arms[unfinished].cells, "beta": rows})
     works = {"main": 48, "again": 36}[unfinished]  # programs x 4 tests x 3 problems
-    said = f"campaign '{unfinished}' has 2 of {works} works without an outcome; finish it with `lap run`"
+    message = f"campaign '{unfinished}' has 2 of {works} works without an outcome; finish it with `lap run`"
     with (
-        closing(ledger_with(tmp_path / "ledger", all_facts(sides["main"]), run_facts(sides["again"]))) as ledger,
-        pytest.raises(UserError, match=said),
+        closing(ledger_with(tmp_path / "ledger", all_facts(arms["main"]), run_facts(arms["again"]))) as ledger,
+        pytest.raises(UserError, match=message),
     ):
         fit(ledger, "epoch-1")
 
@@ -253,11 +254,11 @@ def test_an_unfinished_campaign_is_not_fitted(tmp_path: Path, unfinished: str) -
 def test_the_evidence_covers_references_that_were_not_re_run(tmp_path: Path) -> None:
     """r1 of main is in no pair, but stands in the pool of the rank correlations: other timings of it, another id."""
     ids = []
-    for place, ms in enumerate((1.0, 70.0)):
+    for location, ms in enumerate((1.0, 70.0)):
         rows = dict(stored().cells["alpha"])
         rows["r1"] = (Cell(),) + (Cell(ms=(ms,)),) * 3
         main = replace(stored(), cells={**stored().cells, "alpha": rows})
-        with closing(ledger_with(tmp_path / str(place), all_facts(main), run_facts(fresh()))) as ledger:
+        with closing(ledger_with(tmp_path / str(location), all_facts(main), run_facts(fresh()))) as ledger:
             fitted = fit(ledger, "epoch-1")
         ids.append((fitted.calibration_id, fitted.evidence_digest, fitted.spearman_before))
     assert all(a != b for a, b in zip(*ids, strict=True))

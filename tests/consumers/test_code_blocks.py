@@ -91,7 +91,7 @@ def test_every_line_of_a_program_stands_in_the_text(text: str) -> None:
     assert all(any(line.strip() in stood for stood in lines) for line in extract_code(text).split("\n"))
 
 
-def says(text: str | None, role: str = "assistant") -> dict[str, object]:
+def reports(text: str | None, role: str = "assistant") -> dict[str, object]:
     """One message of a conversation."""
     return {"role": role, "content": text}
 
@@ -99,11 +99,11 @@ def says(text: str | None, role: str = "assistant") -> dict[str, object]:
 @pytest.mark.parametrize(
     ("conversation", "text"),
     [
-        ([says(None), says(TAGGED, "tool")], ""),
-        ([says(TAGGED), says("7", "tool")], TAGGED),
-        ([says("draft"), says("7", "tool"), says(TAGGED)], TAGGED),
-        ([says(TAGGED), says(None)], TAGGED),
-        ([says(TAGGED, "user")], ""),
+        ([reports(None), reports(TAGGED, "tool")], ""),
+        ([reports(TAGGED), reports("7", "tool")], TAGGED),
+        ([reports("draft"), reports("7", "tool"), reports(TAGGED)], TAGGED),
+        ([reports(TAGGED), reports(None)], TAGGED),
+        ([reports(TAGGED, "user")], ""),
         ([{"content": TAGGED}], TAGGED),
     ],
 )

@@ -26,7 +26,17 @@ from lapledger.ledger.events import ProgramAdded
 from lapledger.ledger.proof import verify
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger
-from tests.consumers.ledgers import admit, append, feed, older_release, parquet_files, put, put_aside, rows, whole
+from tests.consumers.ledgers import (
+    admit,
+    append,
+    complete,
+    feed,
+    older_release,
+    parquet_files,
+    put,
+    put_quarantined,
+    rows,
+)
 from tests.support.s3_servers import S3Server
 
 NOW = 1_700_000_000_000
@@ -60,10 +70,10 @@ def program(blob: str) -> ProgramAdded:
     )
 
 
-def found(ledger: Ledger, days: float, grace_days: float = 7) -> list[str]:
+def result(ledger: Ledger, days: float, grace_days: float = 7) -> list[str]:
     """The names of what may go so many days after NOW."""
-    asked = GracePeriod(round(NOW + days * DAY), round(grace_days * DAY))
-    return sorted(one.name for one in find_garbage(ledger, asked))
+    requested = GracePeriod(round(NOW + days * DAY), round(grace_days * DAY))
+    return sorted(item.name for item in find_garbage(ledger, requested))
 
 
 def put_aged(ledger: Ledger, path: str, days: float = 0, data: bytes = b"x") -> None:
@@ -83,21 +93,21 @@ def superseded(ledger: Ledger) -> list[str]:
 def test_nothing_goes_before_the_grace_period_is_over(ledger: Ledger) -> None:
     """Neither superseded segments nor files that nobody names."""
     put_aged(ledger, "segments/filter.decided.v1/stray.parquet")
-    assert found(ledger, 6.9) == []
-    assert found(ledger, 7) == sorted([*superseded(ledger), "filter.decided.v1/stray.parquet"])
+    assert result(ledger, 6.9) == []
+    assert result(ledger, 7) == sorted([*superseded(ledger), "filter.decided.v1/stray.parquet"])
 
 
 def test_superseded_segments_go_and_every_answer_stays(ledger: Ledger) -> None:
     """Their manifests stay: the chain needs them."""
-    before = whole(ledger)
+    before = complete(ledger)
     manifests = sorted((ledger.root / "segments").rglob("*.json"))
     garbage = find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
     assert collect(ledger, garbage) == garbage
     assert sorted((ledger.root / "segments").rglob("*.json")) == manifests
     assert len(parquet_files(ledger)) == 1
-    assert whole(ledger).equals(before)
+    assert complete(ledger).equals(before)
     assert verify(ledger).problems == ()
-    assert found(ledger, 365) == []
+    assert result(ledger, 365) == []
 
 
 def test_segments_that_were_superseded_twice_go_in_any_order(ledger: Ledger) -> None:
@@ -107,16 +117,16 @@ def test_segments_that_were_superseded_twice_go_in_any_order(ledger: Ledger) -> 
     compact(ledger, NOW)
     first = find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
     ordinals = dict(rows(ledger, "SELECT name, ordinal FROM segment"))
-    between = max(first, key=lambda one: ordinals[Path(one.name).stem])
+    between = max(first, key=lambda item: ordinals[Path(item.name).stem])
     assert collect(ledger, [between]) == [between]
-    assert found(ledger, 7) == sorted(set(superseded(ledger)) - {between.name})
+    assert result(ledger, 7) == sorted(set(superseded(ledger)) - {between.name})
     collect(ledger, find_garbage(ledger, GracePeriod(NOW + 7 * DAY)))
-    assert whole(ledger).num_rows == 18
+    assert complete(ledger).num_rows == 18
     assert verify(ledger).problems == ()
 
 
 @pytest.mark.parametrize("damage", ["flipped", "missing", "other"])
-def test_damage_in_what_took_their_place_keeps_everything(ledger: Ledger, damage: str) -> None:
+def test_damage_in_what_took_their_location_keeps_everything(ledger: Ledger, damage: str) -> None:
     """A flipped byte, a missing file, another segment under its name: nothing is removed at all."""
     put_aged(ledger, "segments/filter.decided.v1/stray.parquet")
     name = rows(ledger, "SELECT name FROM segment WHERE type = 'filter.decided' ORDER BY ordinal DESC LIMIT 1")[0][0]
@@ -129,8 +139,8 @@ def test_damage_in_what_took_their_place_keeps_everything(ledger: Ledger, damage
     elif damage == "missing":
         heir.unlink()
     else:
-        (other, *_) = (path for path in parquet_files(ledger) if path.stem not in (name, "stray"))
-        heir.write_bytes(other.read_bytes())
+        (second, *_) = (path for path in parquet_files(ledger) if path.stem not in (name, "stray"))
+        heir.write_bytes(second.read_bytes())
     with pytest.raises(Fault):
         find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
 
@@ -150,20 +160,20 @@ def test_unfinished_files_go(ledger: Ledger) -> None:
     parts = ["segments/.a.part", "segments/filter.decided.v1/.b.part", "blobs/.c.part", "blobs/ab/.d.part"]
     for path in parts:
         put_aged(ledger, path)
-    assert set(found(ledger, 7)) - set(superseded(ledger)) == {path.partition("/")[2] for path in parts}
+    assert set(result(ledger, 7)) - set(superseded(ledger)) == {path.partition("/")[2] for path in parts}
 
 
 def test_blobs_stay_while_an_event_names_them(ledger: Ledger) -> None:
     """Sealed or in the tail; others go after the grace period."""
-    sealed, tail, orphan = (ledger.blobs.put(word) for word in (b"sealed", b"tail", b"orphan"))
+    sealed, tail, orphan = (ledger.blobs.put(text) for text in (b"sealed", b"tail", b"orphan"))
     append(ledger, "epoch-a", [program(sealed)])
     seal(ledger)
     append(ledger, "epoch-b", [program(tail)])
     for path in (ledger.root / "blobs").rglob("*"):
         os.utime(path, (NOW / 1000, NOW / 1000))
     assert named_blobs(ledger, {sealed, tail, orphan}) == {sealed, tail}
-    assert found(ledger, 6.9) == []
-    assert set(found(ledger, 7)) - set(superseded(ledger)) == {ledger.blobs.name(orphan)}
+    assert result(ledger, 6.9) == []
+    assert set(result(ledger, 7)) - set(superseded(ledger)) == {ledger.blobs.name(orphan)}
     collect(ledger, find_garbage(ledger, GracePeriod(NOW + 7 * DAY)))
     assert list(ledger.blobs.digests()) == sorted([sealed, tail])
     assert verify(ledger).problems == ()
@@ -171,17 +181,17 @@ def test_blobs_stay_while_an_event_names_them(ledger: Ledger) -> None:
 
 def test_blobs_stay_while_a_quarantined_record_may_name_them(ledger: Ledger) -> None:
     """A type that is not known yet: a retry after the upgrade still finds its source."""
-    digests = [ledger.blobs.put(word) for word in (b"one", b"two")]
+    digests = [ledger.blobs.put(text) for text in (b"one", b"two")]
     put(ledger, "epoch-later", [program(digest) for digest in digests])
     with older_release("program.added"):
         admit(ledger)
-    put_aside(ledger, b"a" + digests[0].encode())
+    put_quarantined(ledger, b"a" + digests[0].encode())
     for path in (ledger.root / "blobs").rglob("*"):
         os.utime(path, (NOW / 1000, NOW / 1000))
     assert named_blobs(ledger, {*digests, "0" * 64}) == set(digests)
     assert retry(ledger, seen="", id=1)[0].admission
     assert named_blobs(ledger, {*digests, "0" * 64}) == set(digests)
-    assert set(found(ledger, 7)) == set(superseded(ledger))
+    assert set(result(ledger, 7)) == set(superseded(ledger))
 
 
 def test_blobs_stay_while_a_quarantined_frame_of_many_rows_names_them(ledger: Ledger) -> None:
@@ -195,15 +205,15 @@ def test_blobs_stay_while_a_quarantined_frame_of_many_rows_names_them(ledger: Le
     ((payload,),) = rows(ledger, "SELECT payload FROM quarantine")
     assert digests[0].encode() not in payload
     assert bytes.fromhex(digests[0]) in payload
-    assert set(found(ledger, 7)) == set(superseded(ledger))
+    assert set(result(ledger, 7)) == set(superseded(ledger))
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40), st.lists(st.binary(min_size=32, max_size=32), max_size=4))
-def test_octets_are_found_wherever_they_stand(before: bytes, after: bytes, others: list[bytes]) -> None:
+def test_octets_are_found_wherever_they_stand(before: bytes, after: bytes, rest: list[bytes]) -> None:
     """Every place of eight octets that some digest starts with, as a search byte by byte finds them."""
     wanted = hashlib.sha256(before).digest()
-    payload = before + wanted + after + b"".join(others)
-    starts = {one[:8] for one in (wanted, *others[:2])}
+    payload = before + wanted + after + b"".join(rest)
+    starts = {item[:8] for item in (wanted, *rest[:2])}
     sorted_starts = np.array(sorted(int.from_bytes(start) for start in starts), dtype=">u8")
     due = [at for at in range(len(payload) - 7) if payload[at : at + 8] in starts]
     assert sorted(_positions(payload, sorted_starts)) == due
@@ -217,7 +227,7 @@ def test_a_newer_ledger_loses_nothing_to_an_older_release(ledger: Ledger) -> Non
     os.utime(ledger.root / "blobs" / ledger.blobs.name(blob), (NOW / 1000, NOW / 1000))
     with older_release("program.added"), pytest.raises(Fault, match="upgrade first, nothing was removed"):
         find_garbage(ledger, GracePeriod(NOW + 7 * DAY))
-    assert set(found(ledger, 7)) == set(superseded(ledger))
+    assert set(result(ledger, 7)) == set(superseded(ledger))
 
 
 def test_a_blob_that_is_put_again_while_others_go_stays(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,14 +237,14 @@ def test_a_blob_that_is_put_again_while_others_go_stays(ledger: Ledger, monkeypa
     real = {step: getattr(Path, step) for step in ("stat", "rename", "unlink")}
     for step, at in (("stat", path), ("rename", path), ("unlink", path.with_name(f".{path.name}.part"))):
         os.utime(path, (NOW / 1000, NOW / 1000))
-        garbage = [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"]
-        assert [one.name for one in garbage] == [name]
+        garbage = [item for item in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if item.store == "blobs"]
+        assert [item.name for item in garbage] == [name]
 
-        def put_first(self: Path, *words: object, step: str = step, at: Path = at, **more: object) -> object:
+        def put_first(self: Path, *args: object, step: str = step, at: Path = at, **more: object) -> object:
             if self == at:
                 monkeypatch.setattr(Path, step, real[step])
                 ledger.blobs.put(b"again")
-            return real[step](self, *words, **more)
+            return real[step](self, *args, **more)
 
         monkeypatch.setattr(Path, step, put_first)
         removed = collect(ledger, garbage)
@@ -242,18 +252,18 @@ def test_a_blob_that_is_put_again_while_others_go_stays(ledger: Ledger, monkeypa
         assert removed == (garbage if step == "unlink" else [])
         assert ledger.blobs.get(name.rpartition("/")[2]) == b"again"
         assert list(path.parent.iterdir()) == [path]
-        assert [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"] == []
+        assert [item for item in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if item.store == "blobs"] == []
 
 
 def test_an_object_that_is_put_again_stays(s3: S3Server, tmp_path: Path) -> None:
     """On a real server, whose listing and whose answer about one object may tell its age in other units."""
     made = create_ledger(Location(tmp_path / "ledger", store=s3.url(tmp_path.name)), "identity", "now")
     made.blobs.put_many([b"one", b"two"])
-    (one, two) = find_garbage(made, GracePeriod(made.blobs.listing()[-1].modified_ms + DAY, grace_ms=0))
-    before = replace(one, modified_ms=one.modified_ms - DAY)
+    (item, two) = find_garbage(made, GracePeriod(made.blobs.listing()[-1].modified_ms + DAY, grace_ms=0))
+    before = replace(item, modified_ms=item.modified_ms - DAY)
     assert collect(made, [before, two]) == [two]
-    assert [stored.name for stored in made.blobs.listing()] == [one.name]
-    assert collect(made, [two, one]) == [one]
+    assert [stored.name for stored in made.blobs.listing()] == [item.name]
+    assert collect(made, [two, item]) == [item]
     assert made.blobs.listing() == []
     made.close()
 
@@ -262,18 +272,18 @@ def test_a_blob_that_is_put_again_is_young_again(ledger: Ledger) -> None:
     """Its event may come now: neither found nor, when it was found before, removed."""
     name = ledger.blobs.name(ledger.blobs.put(b"again"))
     os.utime(ledger.root / "blobs" / name, (NOW / 1000, NOW / 1000))
-    garbage = [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"]
-    assert [one.name for one in garbage] == [name]
+    garbage = [item for item in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if item.store == "blobs"]
+    assert [item.name for item in garbage] == [name]
     ledger.blobs.put(b"again")
-    assert [one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if one.store == "blobs"] == []
+    assert [item for item in find_garbage(ledger, GracePeriod(NOW + 7 * DAY)) if item.store == "blobs"] == []
     assert collect(ledger, garbage) == []
     assert ledger.blobs.get(name.rpartition("/")[2]) == b"again"
 
 
-def test_what_is_found_says_why(ledger: Ledger) -> None:
+def test_what_is_result_reports_why(ledger: Ledger) -> None:
     """For whoever reads the list before it goes."""
     put_aged(ledger, "blobs/ab/stray", data=b"12345")
-    reasons = {one.name: one for one in find_garbage(ledger, GracePeriod(NOW + 7 * DAY))}
+    reasons = {item.name: item for item in find_garbage(ledger, GracePeriod(NOW + 7 * DAY))}
     assert reasons["ab/stray"] == Garbage("blobs", "ab/stray", 5, "no event names it", NOW)
     (segment, *_) = superseded(ledger)
     assert reasons[segment].reason.startswith("its frames lie in segment ")

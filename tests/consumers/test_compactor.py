@@ -18,7 +18,17 @@ from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.reader import events
-from tests.consumers.ledgers import append, decision, feed, killed_at, manifests, parquet_files, put_aside, rows, whole
+from tests.consumers.ledgers import (
+    append,
+    complete,
+    decision,
+    feed,
+    killed_at,
+    manifests,
+    parquet_files,
+    put_quarantined,
+    rows,
+)
 from tests.support.databases import Kind
 
 NOW = 1_700_000_000_000
@@ -34,7 +44,7 @@ def sealed_often(ledger: Ledger, times: int) -> Ledger:
     """Sealed so often, each time after some more decisions and a broken record; a few decisions stay in the tail."""
     for number in range(times):
         feed(ledger, f"epoch-{number}", count=10, problems=5)
-        put_aside(ledger, f"broken {number}".encode())
+        put_quarantined(ledger, f"broken {number}".encode())
         seal(ledger)
     feed(ledger, "epoch-last", count=3)
     return ledger
@@ -51,13 +61,13 @@ def live(ledger: Ledger, kind: str = "filter.decided") -> list[int]:
 
 def test_small_segments_become_one(ledger: Ledger) -> None:
     """Of each type, the quarantine among them; what they hold is what they held."""
-    before = whole(ledger)
+    before = complete(ledger)
     count = len(rows(ledger, "SELECT 1 FROM segment"))
     done = compact(ledger, NOW)
     assert (done.superseded, done.segments) == (count, 3)
     assert [len(live(ledger, kind)) for kind in ("filter.decided", "epoch.opened", "quarantine")] == [1, 1, 1]
     assert rows(ledger, "SELECT DISTINCT since FROM supersession") == [(NOW,)]
-    assert whole(ledger).equals(before)
+    assert complete(ledger).equals(before)
     assert [row["payload"] for row in pq.read_table(parquet_files(ledger, "quarantine.v1")).to_pylist()]
     assert verify(ledger).problems == ()
     assert compact(ledger, NOW) == Compacted()
@@ -78,12 +88,12 @@ def test_every_cut_answers_as_before(ledger: Ledger) -> None:
     cuts = [Cut.of({("facts", p): last.at("facts", p) * n // 7 for p in range(4)}) for n in range(8)]
 
     def answers() -> list[tuple[pa.Table, list[dict[str, Any]]]]:
-        found = []
+        actual = []
         for cut in cuts:
             with closing(Questions(ledger, cut)) as questions:
                 counted = questions.rows("SELECT problem_id, count(*) AS n FROM filter GROUP BY 1 ORDER BY 1")
-            found.append((events(ledger, "filter.decided", 1, cut), counted))
-        return found
+            actual.append((events(ledger, "filter.decided", 1, cut), counted))
+        return actual
 
     before = answers()
     assert len({table.num_rows for table, _ in before}) == 8
@@ -104,8 +114,8 @@ def test_the_chain_goes_on_and_old_heads_stay_proven(ledger: Ledger) -> None:
     assert ledger.head() != written.head
     assert verify(ledger, written=written).problems == ()
     for manifest in after[len(before) :]:
-        replaced = [one for name, one in zip(_names(ledger), after, strict=True) if name in manifest["supersedes"]]
-        assert sorted(manifest["frames"]) == sorted(frame for one in replaced for frame in one["frames"])
+        replaced = [item for name, item in zip(_names(ledger), after, strict=True) if name in manifest["supersedes"]]
+        assert sorted(manifest["frames"]) == sorted(frame for item in replaced for frame in item["frames"])
         assert manifest["positions"] == before[-1]["positions"]
     feed(ledger, "epoch-more")
     seal(ledger)
@@ -145,14 +155,16 @@ def test_segments_that_were_sealed_in_the_order_of_admission_are_sorted(
     both: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the first release sealed."""
-    monkeypatch.setattr("lapledger.consumers.storage.sealer._chunks", lambda found: [sorted(meta for meta, _ in found)])
+    monkeypatch.setattr(
+        "lapledger.consumers.storage.sealer._chunks", lambda actual: [sorted(meta for meta, _ in actual)]
+    )
     ledger = sealed_often(both, 3)
     monkeypatch.undo()
-    before = whole(ledger)
+    before = complete(ledger)
     compact(ledger, NOW)
     frames = [tuple(frame[:4]) for frame in manifests(ledger)[live(ledger)[0] - 1]["frames"]]
     assert frames == sorted(frames, key=lambda frame: (frame[0], frame[1], frame[3], frame[2]))
-    assert whole(ledger).equals(before)
+    assert complete(ledger).equals(before)
     assert verify(ledger).problems == ()
 
 
@@ -162,8 +174,8 @@ def test_a_damaged_segment_is_not_merged(ledger: Ledger) -> None:
     path.chmod(0o644)
     good = path.read_bytes()
     table = pq.read_table(path)
-    place = table.schema.names.index("subject_id")
-    other = table.set_column(place, table.schema.field("subject_id"), pa.array(["x"] * table.num_rows))
+    position = table.schema.names.index("subject_id")
+    second = table.set_column(position, table.schema.field("subject_id"), pa.array(["x"] * table.num_rows))
     before = rows(ledger, "SELECT ordinal, name FROM segment")
 
     def spoil(data: bytes | None) -> None:
@@ -171,9 +183,9 @@ def test_a_damaged_segment_is_not_merged(ledger: Ledger) -> None:
         with pytest.raises(Fault):
             compact(ledger, NOW)
         assert [row for row in rows(ledger, "SELECT ordinal, name FROM segment") if row in before] == before
-        assert [one for one in live(ledger) if one in {ordinal for ordinal, _ in before}] == live(ledger)
+        assert [item for item in live(ledger) if item in {ordinal for ordinal, _ in before}] == live(ledger)
 
-    pq.write_table(other, path)
+    pq.write_table(second, path)
     spoil(path.read_bytes())
     spoil(good[: len(good) // 2])
     spoil(None)
@@ -197,7 +209,7 @@ def test_sealing_goes_on_beside_a_compaction(ledger: Ledger, monkeypatch: pytest
     done = compact(ledger, NOW)
     assert done.superseded > 4
     assert len(parquet_files(ledger)) <= before + 3
-    assert whole(ledger).num_rows == 40 + 3 + 30
+    assert complete(ledger).num_rows == 40 + 3 + 30
     assert verify(ledger).problems == ()
 
 
@@ -215,46 +227,46 @@ def test_the_slower_of_two_compactors_changes_nothing(ledger: Ledger, monkeypatc
     assert verify(ledger).problems == ()
 
 
-def test_compactors_and_sealers_at_once(place: Location) -> None:
+def test_compactors_and_sealers_at_once(position: Location) -> None:
     """Every fact is there once in the end, and the chain holds."""
-    with closing(open_ledger(place)) as ledger, ThreadPoolExecutor(4) as pool:
+    with closing(open_ledger(position)) as ledger, ThreadPoolExecutor(4) as pool:
         sealed_often(ledger, 2)
-        working = [pool.submit(work, place, n) for n, work in enumerate((_feed_and_seal, _feed_and_seal, _compact))]
-        for one in working:
-            one.result()
+        working = [pool.submit(work, position, n) for n, work in enumerate((_feed_and_seal, _feed_and_seal, _compact))]
+        for item in working:
+            item.result()
         compact(ledger, NOW)
-        assert whole(ledger).num_rows == 20 + 3 + 2 * 4 * 6
+        assert complete(ledger).num_rows == 20 + 3 + 2 * 4 * 6
         assert verify(ledger).problems == ()
 
 
-def _feed_and_seal(place: Location, worker: int) -> None:
-    with closing(open_ledger(place)) as ledger:
+def _feed_and_seal(position: Location, worker: int) -> None:
+    with closing(open_ledger(position)) as ledger:
         for number in range(4):
             feed(ledger, f"epoch-{worker}-{number}", count=6)
             seal(ledger)
 
 
-def _compact(place: Location, _worker: int) -> None:
-    with closing(open_ledger(place)) as ledger:
+def _compact(position: Location, _worker: int) -> None:
+    with closing(open_ledger(position)) as ledger:
         for _ in range(8):
             compact(ledger, NOW)
 
 
 @pytest.mark.parametrize("point", ["segment.placed", "compact.segment", "compact.manifest", "compact.committed"])
-def test_a_compactor_killed_at_a_named_place_loses_nothing(kind: Kind, empty_ledger: Location, point: str) -> None:
+def test_a_compactor_killed_at_a_named_location_loses_nothing(kind: Kind, empty_ledger: Location, point: str) -> None:
     """SIGKILL; the next one finishes."""
-    place = kind.copy(empty_ledger, "ledger")
-    with closing(open_ledger(place)) as ledger:
+    position = kind.copy(empty_ledger, "ledger")
+    with closing(open_ledger(position)) as ledger:
         for number in range(2):
             append(ledger, f"epoch-{number}", [decision(number)])
             seal(ledger)
-        before = whole(ledger)
-        assert killed_at(place, point, _compact_all)
-        assert whole(ledger).equals(before)
+        before = complete(ledger)
+        assert killed_at(position, point, _compact_all)
+        assert complete(ledger).equals(before)
         assert verify(ledger).problems == ()
         compact(ledger, NOW)
         assert len(live(ledger)) == 1
-        assert whole(ledger).equals(before)
+        assert complete(ledger).equals(before)
         assert verify(ledger).problems == ()
 
 

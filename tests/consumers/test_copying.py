@@ -19,7 +19,7 @@ from lapledger.ledger.proof import Proof, verify
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
-from tests.consumers.ledgers import append, decision, feed, killed_at, put_aside, rows, tamper, whole
+from tests.consumers.ledgers import append, complete, decision, feed, killed_at, put_quarantined, rows, tamper
 from tests.support.s3_servers import S3Server
 
 KEYS = {"stream_position": "stream, partition, admissions, head, duplicates"}
@@ -49,31 +49,31 @@ def check_same(copy: Ledger, source: Ledger) -> None:
     """Every row, cut, head, event and blob are the same, the copy's positions are those of a stream not read yet."""
     assert (copy.identity, copy.cut(), copy.head()) == (source.identity, source.cut(), source.head())
     assert content(copy) == content(source)
-    places = rows(
+    locations = rows(
         copy, "SELECT identity, next_position, moved - admissions, lease_epoch, lease_holder FROM stream_position"
     )
-    assert set(places) == {("", 0, 0, 0, "")}
+    assert set(locations) == {("", 0, 0, 0, "")}
     moves = "SELECT DISTINCT {} FROM stream_position"
     assert rows(copy, moves.format("moves - 1")) == rows(source, moves.format("moves"))
     last = "SELECT coalesce(max(id), 0) FROM quarantine"
     assert rows(copy, moves.format("moved_id")) == rows(source, last)
-    assert whole(copy).equals(whole(source))
+    assert complete(copy).equals(complete(source))
     assert list(copy.blobs.digests()) == list(source.blobs.digests())
     assert proven(copy).problems == ()
 
 
 def check_goes_on(copy: Ledger) -> None:
     """What is appended to the copy's stream is admitted, put aside, sealed and proven."""
-    before = whole(copy).num_rows
+    before = complete(copy).num_rows
     assert (
         append(copy, f"epoch-{copy.root.name}", [decision(number, f"p{number % 3}") for number in range(9)]).admitted
         > 0
     )
-    put_aside(copy, b"broken in the copy")
-    assert whole(copy).num_rows == before + 9
+    put_quarantined(copy, b"broken in the copy")
+    assert complete(copy).num_rows == before + 9
     assert proven(copy).problems == ()
     seal(copy)
-    assert whole(copy).num_rows == before + 9
+    assert complete(copy).num_rows == before + 9
     assert proven(copy).problems == ()
 
 
@@ -83,11 +83,11 @@ def lived(both: Ledger) -> Ledger:
     feed(both, "epoch-0")
     seal(both)
     feed(both, "epoch-1")
-    put_aside(both, b"one", b"two")
+    put_quarantined(both, b"one", b"two")
     seal(both)
     assert compact(both, 0).segments > 0
     feed(both, "epoch-2", 7)
-    put_aside(both, b"three")
+    put_quarantined(both, b"three")
     both.blobs.put_many([b"text one", b"", b"text two" * 1000])
     return both
 
@@ -127,7 +127,7 @@ def test_files_go_to_an_object_store_and_back(lived: Ledger, tmp_path: Path, s3:
     done = copied(lived, stored)
     with closing(open_ledger(stored)) as far:
         assert done.files_copied == len(far.blobs.listing()) + len(far.segments.listing())
-        assert done.bytes_copied == sum(one.bytes for one in [*far.blobs.listing(), *far.segments.listing()])
+        assert done.bytes_copied == sum(item.bytes for item in [*far.blobs.listing(), *far.segments.listing()])
         check_same(far, lived)
         copied(far, Location(tmp_path / "back"))
         with closing(open_ledger(tmp_path / "back")) as back:
@@ -158,13 +158,13 @@ def test_a_moved_ledger_is_proven_as_strictly(lived: Ledger, tmp_path: Path, *, 
     copied(lived, Location(tmp_path / "copy"))
     with closing(open_ledger(tmp_path / "copy")) as copy:
         check_goes_on(copy)
-        put_aside(copy, b"after the move")
+        put_quarantined(copy, b"after the move")
         if sealed:
             seal(copy)
     for number, change in enumerate(MOVED):
-        other = tmp_path / f"changed-{number}"
-        shutil.copytree(tmp_path / "copy", other)
-        with closing(open_ledger(other)) as changed:
+        second = tmp_path / f"changed-{number}"
+        shutil.copytree(tmp_path / "copy", second)
+        with closing(open_ledger(second)) as changed:
             assert proven(changed).problems == ()
             tamper(changed, change)
             assert proven(changed).problems, change
@@ -196,7 +196,7 @@ def _copy_beside(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     "point", sorted(point for point in POINTS if point.startswith("copy.") and "committed" not in point)
 )
-def test_an_interrupted_copy_says_so_and_goes_on(lived: Ledger, tmp_path: Path, point: str) -> None:
+def test_an_interrupted_copy_reports_so_and_goes_on(lived: Ledger, tmp_path: Path, point: str) -> None:
     """It is no ledger that anything could be appended to; the same copy again takes what is missing."""
     assert killed_at(lived.location, point, _copy_beside)
     target = Location(tmp_path / "copy")
@@ -213,12 +213,12 @@ def test_an_interrupted_copy_says_so_and_goes_on(lived: Ledger, tmp_path: Path, 
 
 def test_a_filled_target_is_refused_and_stays_as_it_is(lived: Ledger, tmp_path: Path) -> None:
     """Another ledger, even an empty one, and a copy that was made before."""
-    with closing(create_ledger(tmp_path / "other", "identity-1", "now")) as other:
-        feed(other, "epoch-0", 1)
-        head = other.head()
+    with closing(create_ledger(tmp_path / "other", "identity-1", "now")) as second:
+        feed(second, "epoch-0", 1)
+        head = second.head()
         with pytest.raises(UserError, match=r"holds another ledger \(identity-1\)"):
-            copied(lived, other.location)
-        assert other.head() == head
+            copied(lived, second.location)
+        assert second.head() == head
     create_ledger(tmp_path / "empty", "identity-2", "now").close()
     with pytest.raises(UserError, match="lap ledger init"):
         copied(lived, Location(tmp_path / "empty"))
@@ -227,9 +227,9 @@ def test_a_filled_target_is_refused_and_stays_as_it_is(lived: Ledger, tmp_path: 
         copied(lived, Location(tmp_path / "copy"))
 
 
-def test_a_stream_with_records_and_a_shared_place_are_refused(lived: Ledger, tmp_path: Path) -> None:
+def test_a_stream_with_records_and_a_shared_location_are_refused(lived: Ledger, tmp_path: Path) -> None:
     """What lies on them is not of this copy."""
-    with closing(create_ledger(tmp_path / "copy", "identity-1", "now")) as other, closing(other.stream()) as stream:
+    with closing(create_ledger(tmp_path / "copy", "identity-1", "now")) as second, closing(second.stream()) as stream:
         stream.append("facts", 2, [Record({}, b"theirs")])
     for path in (tmp_path / "copy").glob("ledger.sqlite*"):
         path.unlink()
@@ -241,7 +241,7 @@ def test_a_stream_with_records_and_a_shared_place_are_refused(lived: Ledger, tmp
 
 def test_an_altered_file_is_not_copied(lived: Ledger, tmp_path: Path) -> None:
     """Damage is found on the way and named; there is no copy then."""
-    (path,) = [lived.root / "segments" / one.name for one in lived.segments.listing() if "filter" in one.name][:1]
+    (path,) = [lived.root / "segments" / item.name for item in lived.segments.listing() if "filter" in item.name][:1]
     shutil.copy(path, tmp_path / "kept")
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1] + b"x")
@@ -282,5 +282,5 @@ def test_numbers_of_the_quarantine_go_on(lived: Ledger, tmp_path: Path, postgres
     target = Location(tmp_path / "copy", postgres_database)
     copied(lived, target)
     with closing(open_ledger(target)) as copy:
-        put_aside(copy, b"four")
+        put_quarantined(copy, b"four")
         assert rows(copy, "SELECT id, headers FROM quarantine ORDER BY id DESC LIMIT 1") == [(4, json.dumps({}))]

@@ -44,19 +44,19 @@ def ledger(tmp_path: Path) -> Ledger:
 def dependencies(ledger: Ledger) -> RewardDependencies:
     """What the reward of `alpha/r0` rests on."""
     with closing(Questions(ledger)) as questions:
-        found = questions.rows("SELECT reward_id FROM reward WHERE starts_with(program_id, 'alpha/r0')")
-        return dependencies_of(ledger, questions, trace(ledger, questions, found[0]["reward_id"]))
+        result = questions.rows("SELECT reward_id FROM reward WHERE starts_with(program_id, 'alpha/r0')")
+        return dependencies_of(ledger, questions, trace(ledger, questions, result[0]["reward_id"]))
 
 
-def test_a_mapped_reward_rests_on_both_campaigns(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_mapped_reward_depends_on_both_campaigns(ledger: Ledger, tmp_path: Path) -> None:
     """The reference that was not run again is told with its stored runs; the bundle gives the digest in the reward."""
-    found = dependencies(ledger)
-    assert found.evidence is not None
-    names = [program[0].split("/")[1].split(".")[0] for program in found.evidence.programs]
+    result = dependencies(ledger)
+    assert result.evidence is not None
+    names = [program[0].split("/")[1].split(".")[0] for program in result.evidence.programs]
     assert names == ["r0", "r1", "r2", "r3", "r0"]
-    assert all(len(program) == 2 + 4 for program in found.evidence.programs)
+    assert all(len(program) == 2 + 4 for program in result.evidence.programs)
     path = tmp_path / "reward.zip"
-    write_reward_bundle(path, ledger, found)
+    write_reward_bundle(path, ledger, result)
     kinds = BundleFile(str(path)).frames["type"].to_pylist()
     assert {"calibration.fitted", "campaign.opened", "reward.assigned", "timing.measured"} <= set(kinds)
     assert kinds.count("campaign.opened") == 2
@@ -76,13 +76,13 @@ def test_a_bundle_is_the_same_from_segments(ledger: Ledger) -> None:
 
 def test_a_bundle_of_altered_frames_is_refused(ledger: Ledger, tmp_path: Path) -> None:
     """What cannot be proven is not handed out: a missing blob, a missing segment."""
-    found = dependencies(ledger)
+    result = dependencies(ledger)
     (path,) = (ledger.root / "segments").glob("timing.measured.v1/*.parquet")
     path.rename(path.with_suffix(".gone"))
     with pytest.raises(Fault, match=r"segment \S+ is missing"):
-        write_reward_bundle(tmp_path / "refused.zip", ledger, found)
+        write_reward_bundle(tmp_path / "refused.zip", ledger, result)
     path.with_suffix(".gone").rename(path)
-    blob = next(iter(found.blobs))
+    blob = next(iter(result.blobs))
     Path(ledger.blobs.where(blob)).unlink()
     with pytest.raises(Fault, match=rf"blob \S+{blob} is missing"):
-        write_reward_bundle(tmp_path / "refused.zip", ledger, found)
+        write_reward_bundle(tmp_path / "refused.zip", ledger, result)

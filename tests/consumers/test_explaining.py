@@ -19,13 +19,13 @@ def test_a_program_of_another_campaign_is_named(tmp_path: Path) -> None:
     """The campaign and the problem that it does not hold stand in one line; exit code 2."""
     later = Campaign("later", {"beta": {"r3": ROW}})
     ledger_with(tmp_path / "ledger", all_facts(CAMPAIGN), all_facts(later)).close()
-    words = ("why", program_id("beta", "r3"), "--criterion", "top-50", "--campaign", "nightly")
-    done = lap(*words, "--ledger", tmp_path / "ledger")
+    args = ("why", program_id("beta", "r3"), "--criterion", "top-50", "--campaign", "nightly")
+    done = lap(*args, "--ledger", tmp_path / "ledger")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "campaign 'nightly' has no results of problem 'beta'" in done.err
 
 
-def test_a_trace_tells_an_open_gate_and_another_kernel(tmp_path: Path) -> None:
+def test_a_trace_reports_an_open_gate_and_another_kernel(tmp_path: Path) -> None:
     """Eight references asked, two there: g is undecided, not 0. Another kernel's reward is a note, not a failure."""
     root, criterion = tmp_path / "ledger", tmp_path / "mine.toml"
     criterion.write_text("tau = 50\nmin_references = 8\n")

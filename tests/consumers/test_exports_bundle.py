@@ -40,8 +40,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("sums", "totals"):
         well("import", "icpc", make_package(home / name, PROGRAMS, small=1, large=1), cwd=home)
     well("run", "--campaign", "main", "--repetitions", "2", cwd=home)
-    for word in CRITERIA:
-        well("reward", "--criterion", word, "--campaign", "main", cwd=home)
+    for label in CRITERIA:
+        well("reward", "--criterion", label, "--campaign", "main", cwd=home)
     (home / "head.txt").write_text(well("verify", "--print-head", cwd=home).out)
     well("seal", cwd=home)
     done = well("export", "bundle", "campaign.zip", "--campaign", "main", "--tau", "30", "--json", cwd=home).json
@@ -59,8 +59,8 @@ def alone(tmp_path: Path) -> Run:
     """Runs a bundle in an empty folder in a fresh interpreter that has only the standard library, numpy and pyarrow."""
     packages = str(Path(pa.__file__).parents[1])
 
-    def run(bundle: Path, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-I", "-S", "-c", ALONE, packages, str(bundle), *words]
+    def run(bundle: Path, *args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-S", "-c", ALONE, packages, str(bundle), *args]
         return subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
 
     return run
@@ -74,44 +74,44 @@ def parts(bundle: Path) -> dict[str, bytes]:
 
 def test_it_is_proven_and_every_table_comes_out_again(home: Path, alone: Run) -> None:
     """Against the head that was written down before the bundle was made, too."""
-    for words in ((), ("--head", (home / "head.txt").read_text().strip())):
-        done = alone(home / "campaign.zip", *words)
+    for args in ((), ("--head", (home / "head.txt").read_text().strip())):
+        done = alone(home / "campaign.zip", *args)
         assert (done.stderr, done.returncode) == ("", 0)
         lines = done.stdout.splitlines()
         assert lines[-1] == "proven and replayed"
         assert sum(line.startswith("replayed: ") for line in lines) == len(lines) - 1 > 4
 
 
-@pytest.mark.parametrize("words", [("--tau", "50"), ("--criterion", "top-10"), ("--criterion", "timeout-0.5s")])
-def test_another_criterion_gives_the_table_of_lap_replay(words: tuple[str, str], home: Path, alone: Run) -> None:
+@pytest.mark.parametrize("args", [("--tau", "50"), ("--criterion", "top-10"), ("--criterion", "timeout-0.5s")])
+def test_another_criterion_gives_the_table_of_lap_replay(args: tuple[str, str], home: Path, alone: Run) -> None:
     """One that is not in the bundle: the same estimates and verdicts as `lap replay --json` at that cut."""
     about = json.loads(parts(home / "campaign.zip")["bundle.json"])
-    told = well("replay", *words, "--campaign", "main", "--at", about["cut"], "--json", cwd=home).json["criteria"][0]
-    done = alone(home / "campaign.zip", "--no-proof", "--json", "--criterion", told["canonical"])
+    seen = well("replay", *args, "--campaign", "main", "--at", about["cut"], "--json", cwd=home).json["criteria"][0]
+    done = alone(home / "campaign.zip", "--no-proof", "--json", "--criterion", seen["canonical"])
     table = json.loads(done.stdout)["table"]
     assert table["cut"] == about["cut"]
-    for ours, theirs in zip(table["estimates"], told["estimates"], strict=True):
+    for ours, theirs in zip(table["estimates"], seen["estimates"], strict=True):
         for name, value in ours.items():
             floats = isinstance(value, float | list)
             assert value == (pytest.approx(theirs[name], rel=1e-9) if floats else theirs[name]), name
-    found = {row["program"]: (row["status"], row["references"]) for row in table["verdicts"]}
-    assert found == {row["program"]: (row["status"], row["references"]) for row in told["verdicts"]}
+    result = {row["program"]: (row["status"], row["references"]) for row in table["verdicts"]}
+    assert result == {row["program"]: (row["status"], row["references"]) for row in seen["verdicts"]}
 
 
 def test_it_stands_for_one_digest(home: Path) -> None:
     """The word that the command printed is the SHA-256 of bundle.json, which names every other part's."""
     files = parts(home / "campaign.zip")
     assert hashlib.sha256(files["bundle.json"]).hexdigest() == (home / "digest.txt").read_text()
-    told = json.loads(files["bundle.json"])["parts"]
-    assert told.keys() == files.keys() - {"bundle.json"}
+    seen = json.loads(files["bundle.json"])["parts"]
+    assert seen.keys() == files.keys() - {"bundle.json"}
 
 
-def test_nothing_in_it_names_a_place_of_this_machine(home: Path) -> None:
+def test_nothing_in_it_names_a_location_of_this_machine(home: Path) -> None:
     """No text of any part, unpacked, holds the ledger's folder or the user's."""
-    words = [str(home), str(Path.home()) + "/"]
+    args = [str(home), str(Path.home()) + "/"]
     for name, data in parts(home / "campaign.zip").items():
         table = pq.read_table(io.BytesIO(data)).to_pylist() if name.endswith(".parquet") else data.decode()
-        assert not [word for word in words if word in str(table)], name
+        assert not [label for label in args if label in str(table)], name
 
 
 def rewritten(bundle: Path, path: Path, changed: Mapping[str, bytes]) -> Path:
@@ -132,10 +132,11 @@ def with_value(data: bytes, column: str, row: int, value: object) -> bytes:
     table = pq.read_table(io.BytesIO(data))
     values = table[column].to_pylist()
     values[row] = value
-    place = table.schema.get_field_index(column)
+    location = table.schema.get_field_index(column)
     held = io.BytesIO()
     pq.write_table(
-        table.set_column(place, table.schema.field(place), pa.array(values, table.schema.field(place).type)), held
+        table.set_column(location, table.schema.field(location), pa.array(values, table.schema.field(location).type)),
+        held,
     )
     return held.getvalue()
 
@@ -144,7 +145,7 @@ TIMINGS, ENDS = "events/timing.measured.v1.parquet", "events/execution.finished.
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "value", "word"),
+    ("name", "column", "value", "label"),
     [
         (TIMINGS, "wall_ns", 1, "its rows do not give its digest"),
         (TIMINGS, "wall_ns", 1, "its timings do not match the digest in its end"),
@@ -154,13 +155,13 @@ TIMINGS, ENDS = "events/timing.measured.v1.parquet", "events/execution.finished.
     ],
 )
 def test_a_changed_number_is_found(
-    name: str, column: str, value: object, word: str, home: Path, tmp_path: Path, alone: Run
+    name: str, column: str, value: object, label: str, home: Path, tmp_path: Path, alone: Run
 ) -> None:
     """Though all digests of parts were made to match."""
     changed = with_value(parts(home / "campaign.zip")[name], column, 0, value)
     done = alone(rewritten(home / "campaign.zip", tmp_path / "changed.zip", {name: changed}))
     assert (done.returncode, done.stderr) == (1, "")
-    assert word in done.stdout
+    assert label in done.stdout
     assert done.stdout.endswith("damaged\n")
 
 
@@ -183,10 +184,10 @@ def test_a_changed_table_criterion_chain_and_head_are_found(home: Path, tmp_path
     code = choice.choice([name for name in files if name.startswith("lapbundle/")])
     about["parts"][code] = "0" * 64
     changes.append(({"bundle.json": json.dumps(about).encode()}, f"{code}: its bytes do not match"))
-    for changed, word in changes:
+    for changed, label in changes:
         done = alone(rewritten(bundle, tmp_path / "changed.zip", changed))
         assert (done.returncode, done.stderr) == (1, "")
-        assert word in done.stdout
+        assert label in done.stdout
 
 
 def test_the_code_of_a_release_checks_a_bundle_too(home: Path, tmp_path: Path) -> None:
@@ -200,9 +201,9 @@ def test_the_code_of_a_release_checks_a_bundle_too(home: Path, tmp_path: Path) -
     assert (done.code, "its verdict is" in done.out) == (1, True)
 
 
-def test_what_it_cannot_answer_it_says(home: Path, alone: Run) -> None:
+def test_what_it_cannot_answer_it_reports(home: Path, alone: Run) -> None:
     """A field of another release, sources, a map that is not there: one line, exit code 2."""
-    for criterion, word in (
+    for criterion, label in (
         ('{"colour":"red"}', "the field 'colour' is not known here"),
         ('{"interface":"required"}', "needs sources"),
         ('{"calibration":"affine"}', "no calibration"),
@@ -210,7 +211,7 @@ def test_what_it_cannot_answer_it_says(home: Path, alone: Run) -> None:
     ):
         done = alone(home / "campaign.zip", "--no-proof", "--criterion", criterion)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-        assert word in done.stderr
+        assert label in done.stderr
     assert alone(home / "campaign.zip", "--head", "0" * 64 + "@facts=9999.0.0.0").returncode == 1
 
 
@@ -222,18 +223,18 @@ def test_mapped_references_come_along(tmp_path: Path, alone: Run) -> None:
     make_campaign(tmp_path / ".lap", REFERENCES, campaign="stored")
     make_campaign(tmp_path / ".lap", [*REFERENCES[:2], MODELS[0]], campaign="fresh")
     append(tmp_path / ".lap", [FIT])
-    words = ("--campaign", "fresh", "--calibration", "affine", "--tau", "50", "--json")
-    told = well("replay", *words, cwd=tmp_path).json["criteria"][0]["verdicts"]
-    well("export", "bundle", "mapped.zip", *words, cwd=tmp_path)
+    args = ("--campaign", "fresh", "--calibration", "affine", "--tau", "50", "--json")
+    seen = well("replay", *args, cwd=tmp_path).json["criteria"][0]["verdicts"]
+    well("export", "bundle", "mapped.zip", *args, cwd=tmp_path)
     done = alone(tmp_path / "mapped.zip", "--no-proof", "--criterion", '{"calibration":"affine","tau":"40"}')
     assert done.returncode == 2  # the fit is named by its id
-    word = ("--criterion", '{"calibration":"affine","tau":"50"}', "--calibration", FIT.calibration_id)
-    table = json.loads(alone(tmp_path / "mapped.zip", "--no-proof", "--json", *word).stdout)
+    label = ("--criterion", '{"calibration":"affine","tau":"50"}', "--calibration", FIT.calibration_id)
+    table = json.loads(alone(tmp_path / "mapped.zip", "--no-proof", "--json", *label).stdout)
     assert table["wrong"] == []
     middle = next(row for row in table["table"]["verdicts"] if "middle" in row["program"])
     assert (middle["q"], middle["references"], middle["status"]) == ("1/2", 4, "pass")
     assert [(row["program"], row["status"]) for row in table["table"]["verdicts"]] == [
-        (row["program"], row["status"]) for row in told
+        (row["program"], row["status"]) for row in seen
     ]
 
 

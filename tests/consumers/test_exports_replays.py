@@ -54,12 +54,12 @@ def changed(bundle: Path, path: Path, changes: Mapping[str, bytes | None]) -> Pa
     return path
 
 
-def checked(bundle: Path, *words: str) -> tuple[int, dict[str, Any]]:
+def checked(bundle: Path, *args: str) -> tuple[int, dict[str, Any]]:
     """Exit code and JSON of `python BUNDLE`, in an interpreter that does not see this checkout."""
     packages = str(Path(pa.__file__).parents[1])
     script = "import runpy, sys; sys.path.append(sys.argv.pop(1)); sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0])"
     script = script.replace("runpy.run_path(sys.argv[0])", "runpy.run_path(sys.argv[0], run_name='__main__')")
-    command = [sys.executable, "-I", "-S", "-c", script, packages, str(bundle), "--json", *words]
+    command = [sys.executable, "-I", "-S", "-c", script, packages, str(bundle), "--json", *args]
     done = subprocess.run(command, cwd=bundle.parent, env={}, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
@@ -81,9 +81,9 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_interfaces_are_looked_at_without_a_ledger(looked: Path) -> None:
     """By hand: of the two right programs that are no references one defines `total` as all references do."""
-    code, found = checked(looked / "b.zip", "--criterion", INTERFACE)
-    assert (code, found["wrong"], found["unreplayed"], found["proven"]) == (0, [], 0, True)
-    verdicts = {row["program"].split("/")[-1].split(".")[0]: row["status"] for row in found["table"]["verdicts"]}
+    code, actual = checked(looked / "b.zip", "--criterion", INTERFACE)
+    assert (code, actual["wrong"], actual["unreplayed"], actual["proven"]) == (0, [], 0, True)
+    verdicts = {row["program"].split("/")[-1].split(".")[0]: row["status"] for row in actual["table"]["verdicts"]}
     assert verdicts == {"quick": "pass", "slower": "pass", "stripped": "fail", "kept": "pass"}
     sources = {source for (source,) in sql(looked / ".lap", "SELECT source_blob FROM program")}
     assert sources <= {name.removeprefix("blobs/") for name in parts(looked / "b.zip")}
@@ -91,8 +91,8 @@ def test_interfaces_are_looked_at_without_a_ledger(looked: Path) -> None:
 
 def test_named_replays_come_out_again(looked: Path) -> None:
     """Each with its k, and the one program that the interface turned: `stripped`, from a pass to a fail."""
-    code, found = checked(looked / "b.zip")
-    names = [line.rsplit(" (", 1)[0] for line in found["lines"]]
+    code, actual = checked(looked / "b.zip")
+    names = [line.rsplit(" (", 1)[0] for line in actual["lines"]]
     assert code == 0
     assert {"replayed: replay plain, k = 2", "replayed: replay kept, k = 1"} <= set(names)
     assert sql(looked / ".lap", "SELECT name, flipped FROM replay_completed ORDER BY _admission") == [
@@ -101,20 +101,20 @@ def test_named_replays_come_out_again(looked: Path) -> None:
     ]
 
 
-def test_less_than_all_has_a_word_and_a_code_of_its_own(looked: Path, tmp_path: Path) -> None:
+def test_less_than_all_has_a_text_and_a_code_of_its_own(looked: Path, tmp_path: Path) -> None:
     """Without the sources two answers cannot be replayed: what is there is proven, and that is all that is claimed."""
     gone = {
         name: None for name, data in parts(looked / "b.zip").items() if name.startswith("blobs/") and b"int" in data
     }
     bundle = changed(looked / "b.zip", tmp_path / "gone.zip", gone)
-    code, found = checked(bundle)
-    assert (code, found["wrong"], found["unreplayed"]) == (3, [], 2)
+    code, actual = checked(bundle)
+    assert (code, actual["wrong"], actual["unreplayed"]) == (3, [], 2)
     done = lap("export", "check", bundle)
     assert done.code == 3
-    assert done.out.splitlines()[-1] == f"proven; 2 of {found['tables']} tables not replayed"
+    assert done.out.splitlines()[-1] == f"proven; 2 of {actual['tables']} tables not replayed"
     assert "needs sources, which this bundle does not hold" in done.out
-    code, found = checked(bundle, "--no-proof")
-    assert (code, found["proven"]) == (3, False)
+    code, actual = checked(bundle, "--no-proof")
+    assert (code, actual["proven"]) == (3, False)
 
 
 def test_a_field_that_is_not_known_is_not_replayed(looked: Path, tmp_path: Path) -> None:
@@ -127,10 +127,10 @@ def test_a_field_that_is_not_known_is_not_replayed(looked: Path, tmp_path: Path)
         "canonical": canonical,
         "hash": hashlib.sha256(canonical.encode()).hexdigest(),
     }
-    words = {"tables.json": json.dumps([*tables, later]).encode()}
-    code, found = checked(changed(looked / "b.zip", tmp_path / "later.zip", words))
-    assert (code, found["wrong"], found["unreplayed"]) == (3, [], 1)
-    assert any(line.startswith(f"not replayed: {canonical}: the field 'colour'") for line in found["lines"])
+    args = {"tables.json": json.dumps([*tables, later]).encode()}
+    code, actual = checked(changed(looked / "b.zip", tmp_path / "later.zip", args))
+    assert (code, actual["wrong"], actual["unreplayed"]) == (3, [], 1)
+    assert any(line.startswith(f"not replayed: {canonical}: the field 'colour'") for line in actual["lines"])
 
 
 @pytest.fixture(scope="module")
@@ -138,28 +138,28 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A replay stored while `halfway` had no result on a test, one stored when it had, and the bundle of both."""
     home = tmp_path_factory.mktemp("grown")
     make_campaign(home / ".lap", [*REFERENCES, *MODELS])
-    words = ("--criterion", "top-50", "--k", "2", "--store", "--reason", "to see", "--name")
-    well("replay", *words, "early", cwd=home)
+    args = ("--criterion", "top-50", "--k", "2", "--store", "--reason", "to see", "--name")
+    well("replay", *args, "early", cwd=home)
     done = list(run_facts("nightly", STEPS, Program("halfway", (5, 5), model="model")))
     append(home / ".lap", [fact for fact in done if fact.test_id.endswith("t1")])
-    well("replay", *words, "late", cwd=home)
+    well("replay", *args, "late", cwd=home)
     well("export", "bundle", "grown.zip", "--criterion", "top-50", cwd=home)
     return home
 
 
-def test_a_replay_is_asked_again_at_its_own_cut(grown: Path) -> None:
+def test_a_replay_is_requested_again_at_its_own_cut(grown: Path) -> None:
     """pass@2 of three programs, by hand: one passed and one was open, then two passed; `halfway` is what flipped.
 
     1 - C(2, 2) / C(3, 2) = 2/3, and 1 - C(1, 2) / C(3, 2) = 1.
     """
-    code, found = checked(grown / "grown.zip", "--no-proof")
-    assert (code, found["wrong"], found["unreplayed"], found["tables"]) == (0, [], 0, 3)
+    code, actual = checked(grown / "grown.zip", "--no-proof")
+    assert (code, actual["wrong"], actual["unreplayed"], actual["tables"]) == (0, [], 0, 3)
     rows = sql(grown / ".lap", "SELECT name, result, flipped FROM replay_completed ORDER BY _admission")
-    told = {}
+    seen = {}
     for name, result, flipped in rows:
-        (model,) = (one for one in json.loads(result)["estimates"] if one["model"] == "model")
-        told[name] = (model["k"], model["undecided"], model["value"], model["upper_bound"], flipped)
-    assert told == {
+        (model,) = (item for item in json.loads(result)["estimates"] if item["model"] == "model")
+        seen[name] = (model["k"], model["undecided"], model["value"], model["upper_bound"], flipped)
+    assert seen == {
         "early": (2, 1, pytest.approx(2 / 3), pytest.approx(1.0), None),
         "late": (2, 0, pytest.approx(1.0), pytest.approx(1.0), 1),
     }
@@ -184,10 +184,10 @@ def test_a_changed_replay_is_found(grown: Path, tmp_path: Path) -> None:
         ({blob: files[blob].replace(b"1", b"0", 1)}, "its bytes do not match its name"),
         ({blob: None}, "a named replay names it, and it is not in the bundle"),
     ]
-    for changes, word in cases:
-        code, found = checked(changed(grown / "grown.zip", tmp_path / "changed.zip", changes), "--no-proof")
+    for changes, label in cases:
+        code, actual = checked(changed(grown / "grown.zip", tmp_path / "changed.zip", changes), "--no-proof")
         assert code == 1
-        assert any(word in line for line in found["wrong"]), (word, found["wrong"])
+        assert any(label in line for line in actual["wrong"]), (label, actual["wrong"])
 
 
 def with_value(rows: pa.Table, column: str, row: int, value: object) -> bytes:
@@ -195,8 +195,10 @@ def with_value(rows: pa.Table, column: str, row: int, value: object) -> bytes:
     values = rows[column].to_pylist()
     values[row] = value
     held = io.BytesIO()
-    place = rows.schema.get_field_index(column)
-    pq.write_table(rows.set_column(place, rows.schema.field(column), pa.array(values, rows.schema.types[place])), held)
+    location = rows.schema.get_field_index(column)
+    pq.write_table(
+        rows.set_column(location, rows.schema.field(column), pa.array(values, rows.schema.types[location])), held
+    )
     return held.getvalue()
 
 
@@ -205,7 +207,7 @@ def test_rows_come_in_groups(grown: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("lapledger.ledger.proof.bundles.frame_tables.ROWS", 5)
     well("export", "bundle", tmp_path / "small.zip", "--criterion", "top-50", cwd=grown)
     name = "events/timing.measured.v1.parquet"
-    few, many = (parts(path)[name] for path in (tmp_path / "small.zip", grown / "grown.zip"))
-    assert pq.ParquetFile(io.BytesIO(few)).num_row_groups > pq.ParquetFile(io.BytesIO(many)).num_row_groups == 1
-    assert pq.read_table(io.BytesIO(few)).equals(pq.read_table(io.BytesIO(many)))
+    few, several = (parts(path)[name] for path in (tmp_path / "small.zip", grown / "grown.zip"))
+    assert pq.ParquetFile(io.BytesIO(few)).num_row_groups > pq.ParquetFile(io.BytesIO(several)).num_row_groups == 1
+    assert pq.read_table(io.BytesIO(few)).equals(pq.read_table(io.BytesIO(several)))
     assert checked(tmp_path / "small.zip", "--no-proof")[0] == 0

@@ -30,7 +30,7 @@ from tests.consumers.bundle_edits import (
     later_cut,
     manifest,
     no_tables,
-    other_word,
+    other_text,
     put,
     read,
     resealed,
@@ -58,8 +58,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     well("ledger", "init", cwd=home)
     well("import", "icpc", make_package(home / "sums", PROGRAMS, small=1, large=1), cwd=home)
     well("run", "--campaign", "main", "--repetitions", "2", cwd=home)
-    for word in ("top-50", "raw-duration"):
-        well("reward", "--criterion", word, "--campaign", "main", cwd=home)
+    for text in ("top-50", "raw-duration"):
+        well("reward", "--criterion", text, "--campaign", "main", cwd=home)
     append(home / ".lap", [declaration(Criterion(calibration="affine"), "mapped")])
     well("replay", "--criterion", "top-50", "--name", "kept", "--reason", "before", "--store", cwd=home)
     well("seal", cwd=home)
@@ -110,10 +110,10 @@ CASES: Mapping[str, tuple[Alter, str]] = {
     ),
     "broken tables": (lambda files: files.update({"tables.json": b"x" + files["tables.json"]}), "tables.json: Expect"),
     "broken verdicts": (lambda files: files.update({"verdicts.parquet": b"PAR1"}), "verdicts.parquet: "),
-    "criterion_hash": (verdict("criterion_hash", other_word), "a criterion without a table"),
-    "problem_id": (verdict("problem_id", other_word), "its problem_id is"),
-    "program_id": (verdict("program_id", other_word), "a verdict on no candidate of the campaign"),
-    "model": (verdict("model", other_word), "its model is human, and verdicts.parquet says bbb"),
+    "criterion_hash": (verdict("criterion_hash", other_text), "a criterion without a table"),
+    "problem_id": (verdict("problem_id", other_text), "its problem_id is"),
+    "program_id": (verdict("program_id", other_text), "a verdict on no candidate of the campaign"),
+    "model": (verdict("model", other_text), "its model is human, and verdicts.parquet says bbb"),
     "verdict": (verdict("verdict", {"pass": "fail", "fail": "pass", "undecided": "pass"}.get), "its verdict is"),
     "c": (verdict("c", lambda c: not c), "its c is"),
     "g": (verdict("g", lambda g: None if g else True), "its g is"),
@@ -163,31 +163,31 @@ def test_an_honest_bundle_is_proven(home: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("case", CASES)
 def test_what_was_changed_is_named(case: str, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1, and a line that says what is wrong."""
-    alter, word = CASES[case]
+    alter, text = CASES[case]
     files = files_of(home / "b.zip")
     alter(files)
     assert cli.main([], str(written(tmp_path / "b.zip", resealed(files)))) == 1
-    told = capsys.readouterr()
-    assert any(word in line for line in told.out.splitlines() if line.startswith("WRONG: ")), told.out
-    assert told.out.endswith("damaged\n")
-    assert told.err == ""
+    seen = capsys.readouterr()
+    assert any(text in line for line in seen.out.splitlines() if line.startswith("WRONG: ")), seen.out
+    assert seen.out.endswith("damaged\n")
+    assert seen.err == ""
 
 
-def test_a_flipped_byte_is_damage_and_no_wrong_word(
+def test_a_flipped_byte_is_damage_and_no_wrong_text(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In tables.json, also where another criterion is asked; nothing was made to match."""
     files = files_of(home / "b.zip")
     files["tables.json"] = b"\xff" + files["tables.json"][1:]
     bundle = written(tmp_path / "b.zip", files)
-    for words in ([], ["--tau", "50"], ["--tau", "50", "--no-proof"], ["--criterion", '{"colour":"red"}']):
-        assert cli.main(words, str(bundle)) == 1
-        told = capsys.readouterr()
-        assert (told.err, "WRONG: the bundle cannot be read" in told.out) == ("", True)
-        assert told.out.endswith("damaged\n")
+    for args in ([], ["--tau", "50"], ["--tau", "50", "--no-proof"], ["--criterion", '{"colour":"red"}']):
+        assert cli.main(args, str(bundle)) == 1
+        seen = capsys.readouterr()
+        assert (seen.err, "WRONG: the bundle cannot be read" in seen.out) == ("", True)
+        assert seen.out.endswith("damaged\n")
 
 
-def test_a_part_that_is_there_twice_is_told(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_that_is_there_twice_is_reported(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Readers differ in which of two entries of one name they take."""
     shutil.copy(home / "b.zip", tmp_path / "b.zip")
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "b.zip", "a") as archive:
@@ -196,7 +196,7 @@ def test_a_part_that_is_there_twice_is_told(home: Path, tmp_path: Path, capsys: 
     assert "WRONG: tables.json: it is in the bundle 2 times" in capsys.readouterr().out
 
 
-def test_no_table_is_said_and_is_not_all(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_table_is_stated_and_is_not_all(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tables, verdicts and declarations gone alike: what is there may hold, and nothing was replayed."""
     files = files_of(home / "b.zip")
     files["tables.json"] = b"[]"
@@ -215,12 +215,12 @@ def test_what_was_left_out_and_can_be_answered_is_not_replayed(
     """A table that was made a criterion without answer: told, and not all was replayed."""
     files = files_of(home / "b.zip")
     without_table("top-50", verdicts=True)(files)
-    one = next(t for t in json.loads(files_of(home / "b.zip")["tables.json"]) if t["name"] == "top-50")
-    left = {name: one[name] for name in ("name", "hash", "canonical")} | {"excluded": "no reason"}
+    item = next(t for t in json.loads(files_of(home / "b.zip")["tables.json"]) if t["name"] == "top-50")
+    left = {name: item[name] for name in ("name", "hash", "canonical")} | {"excluded": "no reason"}
     edited("tables.json", lambda tables: tables.append(left))(files)
     assert cli.main([], str(written(tmp_path / "b.zip", resealed(files)))) == 3
-    told = capsys.readouterr().out
-    assert "not replayed: top-50: excluded when the bundle was written: no reason" in told
+    seen = capsys.readouterr().out
+    assert "not replayed: top-50: excluded when the bundle was written: no reason" in seen
 
 
 def test_what_the_verifier_knows_is_what_the_release_has() -> None:

@@ -45,24 +45,26 @@ cells = st.builds(Cell, st.sampled_from(OUTCOMES), st.lists(st.integers(1, 9).ma
 def campaigns(draw: st.DrawFn, name: str) -> Campaign:
     """Up to four problems of up to three programs on two tests, some works run twice."""
     problems = [f"problem-{letter}" for letter in "abcd"[: draw(st.integers(1, 4))]]
-    found = {p: {n: (draw(cells), draw(cells)) for n in ("r1", "r2", "x")[: draw(st.integers(1, 3))]} for p in problems}
+    result = {
+        p: {n: (draw(cells), draw(cells)) for n in ("r1", "r2", "x")[: draw(st.integers(1, 3))]} for p in problems
+    }
     pairs = st.tuples(st.sampled_from(problems), st.sampled_from(["y1", "y2"]))
     twins = draw(st.dictionaries(pairs, st.sampled_from(["r1", "x"]), max_size=3))
-    twins = {twin: name for twin, name in twins.items() if name in found[twin[0]]}
-    places = st.tuples(st.sampled_from(problems), st.sampled_from(["r1", "x"]), st.integers(0, 1))
-    return Campaign(name, found, surplus=draw(st.dictionaries(places, cells, max_size=3)), twins=twins)
+    twins = {twin: name for twin, name in twins.items() if name in result[twin[0]]}
+    locations = st.tuples(st.sampled_from(problems), st.sampled_from(["r1", "x"]), st.integers(0, 1))
+    return Campaign(name, result, surplus=draw(st.dictionaries(locations, cells, max_size=3)), twins=twins)
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[list[Event]]:
     """Attempts of two campaigns in any order; warm-ups, repetitions out of order, attempts that never finished."""
     first, second = draw(campaigns("main")), draw(campaigns("other"))
-    told = [
+    seen = [
         [*corpus_facts(campaign), *shares(campaign), opening(campaign), *requests(campaign)]
         for campaign in (first, second)
     ]
     runs = [draw(attempt(events)) for campaign in (first, second) for events in attempts(campaign)]
-    return [*told, *draw(st.permutations(runs))]
+    return [*seen, *draw(st.permutations(runs))]
 
 
 @st.composite
@@ -80,13 +82,13 @@ def attempt(draw: st.DrawFn, events: list[Event]) -> list[Event]:
     return changed if draw(st.integers(0, 9)) == 0 else [*changed, finished]
 
 
-def assert_same(found: ProblemMeasurements, expected: ProblemMeasurements) -> None:
+def assert_same(result: ProblemMeasurements, expected: ProblemMeasurements) -> None:
     """Every field is equal, with the same types."""
-    for field in dataclasses.fields(found):
-        ours, theirs = getattr(found, field.name), getattr(expected, field.name)
+    for field in dataclasses.fields(result):
+        ours, theirs = getattr(result, field.name), getattr(expected, field.name)
         pairs = [(ours, theirs)]
         if field.name == "tests":
-            pairs = [(getattr(ours, one.name), getattr(theirs, one.name)) for one in dataclasses.fields(ours)]
+            pairs = [(getattr(ours, item.name), getattr(theirs, item.name)) for item in dataclasses.fields(ours)]
         for a, b in pairs:
             assert np.array_equal(a, b), field.name
             assert np.asarray(a).dtype == np.asarray(b).dtype, field.name
@@ -98,16 +100,16 @@ def assert_loads(ledger: Ledger, cut: Cut | None = None) -> None:
         for campaign in ("main", "other"):
             snapshot, (problems, rows) = load(questions, campaign), load_slowly(questions, campaign)
             assert len(snapshot.problems) == len(problems)
-            for found, expected in zip(snapshot.problems, problems, strict=True):
-                assert_same(found, expected)
-            for found, expected in zip(load_problems(questions, campaign), problems, strict=True):
-                assert_same(found, expected)
+            for result, expected in zip(snapshot.problems, problems, strict=True):
+                assert_same(result, expected)
+            for result, expected in zip(load_problems(questions, campaign), problems, strict=True):
+                assert_same(result, expected)
             assert dict(snapshot.rows) == rows
 
 
 @given(history=histories(), data=st.data())
 @settings(max_examples=12, deadline=None)
-def test_columns_say_what_rows_say(
+def test_columns_report_what_rows_report(
     template: Path, tmp_path_factory: pytest.TempPathFactory, history: list[list[Event]], data: st.DataObject
 ) -> None:
     """The oracle reads through SQL and dictionaries. Facts lie in the tail, in segments, in merged ones, or in all."""
@@ -140,16 +142,16 @@ def facts(campaign: Campaign) -> list[Event]:
     return [*corpus_facts(campaign), opening(campaign), *requests(campaign), *run]
 
 
-def test_the_first_telling_of_a_program_counts(tmp_path: Path) -> None:
+def test_the_first_report_of_a_program_counts(tmp_path: Path) -> None:
     """A second `program.added` of the same id, with another model, changes nothing."""
-    told = facts(small())
-    (first,) = [e for e in told if isinstance(e, ProgramAdded) and e.program_id == program_id("a", "x")]
-    with closing(ledger_with(tmp_path / "ledger", told)) as ledger, closing(Questions(ledger)) as questions:
+    seen = facts(small())
+    (first,) = [e for e in seen if isinstance(e, ProgramAdded) and e.program_id == program_id("a", "x")]
+    with closing(ledger_with(tmp_path / "ledger", seen)) as ledger, closing(Questions(ledger)) as questions:
         append(ledger, "epoch-2", [dataclasses.replace(first, model="somebody")])
         assert set(load(questions).problems[0].models) == {"human"}
 
 
-def test_digests_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_digests_are_read_when_they_are_requested_for(tmp_path: Path) -> None:
     """Rows are found problem by problem, an unknown program is no row, and their number is that of the programs."""
     with closing(ledger_with(tmp_path / "ledger", facts(small()))) as ledger, closing(Questions(ledger)) as questions:
         rows = load(questions).rows
@@ -159,19 +161,19 @@ def test_digests_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
             rows["a/nobody"]
 
 
-def test_a_clock_that_was_not_read_refuses_to_be_asked(tmp_path: Path) -> None:
+def test_a_clock_that_was_not_read_refuses_to_be_requested(tmp_path: Path) -> None:
     """With the wall clock alone everything but the other clocks is as it was; those say so, whatever was recorded."""
     with closing(ledger_with(tmp_path / "ledger", facts(small()))) as ledger, closing(Questions(ledger)) as questions:
-        whole, part = (load(questions, clocks=clocks).problems[0] for clocks in (CLOCKS, frozenset(["wall"])))
-        unread = {"cpu_ns": whole.cpu_ns, "memory_bytes": whole.memory_bytes, "clocks": CLOCKS}
-        assert_same(dataclasses.replace(part, **unread), whole)
-        assert whole.on_clock("cpu").max() > 0
+        complete, part = (load(questions, clocks=clocks).problems[0] for clocks in (CLOCKS, frozenset(["wall"])))
+        unread = {"cpu_ns": complete.cpu_ns, "memory_bytes": complete.memory_bytes, "clocks": CLOCKS}
+        assert_same(dataclasses.replace(part, **unread), complete)
+        assert complete.on_clock("cpu").max() > 0
         for clock in ("cpu", "memory"):
             with pytest.raises(ReplayError, match=f"the clock '{clock}' was not read"):
                 part.on_clock(clock)
 
 
-def test_a_spoilt_segment_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_spoilt_segment_is_reported_in_one_line(tmp_path: Path) -> None:
     """A segment of timings that is no Parquet is named; nothing else is."""
     with closing(ledger_with(tmp_path / "ledger", facts(small()))) as ledger:
         seal(ledger)
@@ -188,19 +190,19 @@ def test_only_row_groups_of_wanted_problems_are_read(tmp_path: Path) -> None:
         seal(ledger)
         wanted = Wanted("timing.measured", ("wall_ns", "campaign_id"), dictionary_columns=("campaign_id",))
         with closing(Columns(ledger, wanted, ledger.cut())) as columns:
-            found = columns.of(["b", "nobody"])
-        assert set(found) == {"b", "nobody"}
-        assert found["nobody"] == []
-        assert sum(len(batch) for batch in found["b"]) == 3 * 2 * 2
+            result = columns.of(["b", "nobody"])
+        assert set(result) == {"b", "nobody"}
+        assert result["nobody"] == []
+        assert sum(len(batch) for batch in result["b"]) == 3 * 2 * 2
 
 
 def test_what_is_not_known_stays_unknown(tmp_path: Path) -> None:
     """A program without a run is missing: no duration, no limit."""
     campaign = small()
-    told = [
+    seen = [
         e for e in facts(campaign) if getattr(e, "program_id", "") != program_id("c", "x") or "Added" in str(type(e))
     ]
-    with closing(ledger_with(tmp_path / "ledger", told)) as ledger, closing(Questions(ledger)) as questions:
+    with closing(ledger_with(tmp_path / "ledger", seen)) as ledger, closing(Questions(ledger)) as questions:
         m = load(questions).problems[2]
         row = m.row(program_id("c", "x"))
         assert set(m.outcome[row].tolist()) == {Outcome.MISSING}
@@ -209,8 +211,8 @@ def test_what_is_not_known_stays_unknown(tmp_path: Path) -> None:
 
 def twin(**changes: str) -> list[Event]:
     """The facts of `small` with `y`, a twin of `x` on problem a that is not run; `changes` alter the fact of it."""
-    told = small()
-    campaign = Campaign("main", told.cells, twins={("a", "y"): "x"})
+    seen = small()
+    campaign = Campaign("main", seen.cells, twins={("a", "y"): "x"})
     (share,) = shares(campaign)
     run = [event for events in attempts(campaign) for event in events]
     fact = dataclasses.replace(share, **changes)
@@ -244,8 +246,8 @@ def test_a_program_that_shares_executions_has_those_of_the_one_that_was_run(tmp_
 )
 def test_a_false_share_counts_for_nobody(tmp_path: Path, changes: dict[str, str]) -> None:
     """Another source, nobody, another campaign, or a program that was run itself: `y` stays without an outcome."""
-    told = twin(**changes) if "program_id" not in changes else twin(**changes, executed_program_id=program_id("a", "y"))
-    with closing(ledger_with(tmp_path / "ledger", told)) as ledger, closing(Questions(ledger)) as questions:
+    seen = twin(**changes) if "program_id" not in changes else twin(**changes, executed_program_id=program_id("a", "y"))
+    with closing(ledger_with(tmp_path / "ledger", seen)) as ledger, closing(Questions(ledger)) as questions:
         m = load(questions).problems[0]
         y, x = (program_id("a", name) for name in "yx")
         assert m.outcome[m.row(y)].tolist() == [Outcome.MISSING] * 2

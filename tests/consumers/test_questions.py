@@ -46,17 +46,17 @@ def ledger(request: pytest.FixtureRequest, both: Ledger) -> Ledger:
 
 def answers(ledger: Ledger) -> dict[str, Any]:
     """What every named question says."""
-    one = {"campaign": "one"}
+    item = {"campaign": "one"}
     with closing(Questions(ledger)) as questions:
         return {
             "campaigns": [(row["campaign_id"], row["works"], row["done"]) for row in questions.rows(named.CAMPAIGNS)],
-            "attempts": questions.rows(named.ATTEMPTS, **one),
+            "attempts": questions.rows(named.ATTEMPTS, **item),
             "done": len(questions.rows(named.DONE_WORKS, campaign="two")),
-            "outcomes": [(row["test_id"], row["outcome"]) for row in questions.rows(named.OUTCOMES, **one)],
-            "cells": [tuple(row.values())[:4] for row in questions.rows(CELLS_OF, **one, programs=PROGRAMS)],
-            "repetitions": sorted((row["wall_ns"], row["r"]) for row in questions.rows(REPETITIONS, **one)),
+            "outcomes": [(row["test_id"], row["outcome"]) for row in questions.rows(named.OUTCOMES, **item)],
+            "cells": [tuple(row.values())[:4] for row in questions.rows(CELLS_OF, **item, programs=PROGRAMS)],
+            "repetitions": sorted((row["wall_ns"], row["r"]) for row in questions.rows(REPETITIONS, **item)),
             "durations": sorted(row["wall_ns"] for row in questions.rows(named.DURATIONS)),
-            "timings": [row["wall_ns"] for row in questions.rows(named.ATTEMPT_TIMINGS, **one, program=PROGRAMS[4])],
+            "timings": [row["wall_ns"] for row in questions.rows(named.ATTEMPT_TIMINGS, **item, program=PROGRAMS[4])],
         }
 
 
@@ -65,17 +65,17 @@ MS = 1_000_000
 
 def test_answers_do_not_depend_on_where_facts_lie(ledger: Ledger) -> None:
     """Worked by hand: ten works each; a fault is no outcome, and a later attempt counts only where it is the first."""
-    found = answers(ledger)
-    assert found["campaigns"] == [("one", 10, 10), ("two", 10, 7)]
-    assert found["attempts"] == [{"accepted": 10, "surplus": 1, "faults": 1}]
-    assert found["done"] == 7
-    assert [outcome for _, outcome in found["outcomes"]].count("accepted") == 8
-    assert len(found["cells"]) == 10
-    assert ("p", 0, 0, "wrong_answer") in found["cells"] or ("p", 1, 0, "wrong_answer") in found["cells"]
+    result = answers(ledger)
+    assert result["campaigns"] == [("one", 10, 10), ("two", 10, 7)]
+    assert result["attempts"] == [{"accepted": 10, "surplus": 1, "faults": 1}]
+    assert result["done"] == 7
+    assert [outcome for _, outcome in result["outcomes"]].count("accepted") == 8
+    assert len(result["cells"]) == 10
+    assert ("p", 0, 0, "wrong_answer") in result["cells"] or ("p", 1, 0, "wrong_answer") in result["cells"]
     walls = [10.0] * 6 + [11.0, 12.5, 2000.0, 3.0, 7.0, 8.0, 9.0]
-    assert sorted(wall for wall, _ in found["repetitions"]) == sorted(round(wall * MS) for wall in walls)
-    assert found["timings"] == [7 * MS, 8 * MS, 9 * MS, 10 * MS]
-    assert len(found["durations"]) == 10
+    assert sorted(wall for wall, _ in result["repetitions"]) == sorted(round(wall * MS) for wall in walls)
+    assert result["timings"] == [7 * MS, 8 * MS, 9 * MS, 10 * MS]
+    assert len(result["durations"]) == 10
 
 
 def test_the_count_of_done_works_is_that_of_accepted_attempts(ledger: Ledger) -> None:

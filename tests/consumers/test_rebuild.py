@@ -87,8 +87,8 @@ def facts(ledger: Ledger, epoch: str, count: int = 6) -> None:
 def rows(ledger: Ledger, table: str) -> list[dict[str, Any]]:
     """All rows of a table without the labels that are not restored, sorted."""
     with reading(ledger.engine) as connection:
-        found = connection.execute(text(f"SELECT * FROM {table}")).mappings().all()
-    kept = [{name: value for name, value in row.items() if name not in LABELS.get(table, ())} for row in found]
+        result = connection.execute(text(f"SELECT * FROM {table}")).mappings().all()
+    kept = [{name: value for name, value in row.items() if name not in LABELS.get(table, ())} for row in result]
     return sorted(kept, key=str)
 
 
@@ -109,10 +109,10 @@ def without_sql(kind: Kind, ledger: Ledger) -> Location:
 
 
 @pytest.fixture
-def both(place: Location) -> Iterator[Ledger]:
+def both(position: Location) -> Iterator[Ledger]:
     """A ledger with a life behind it: sealed twice, compacted, superseded files gone, quarantine retried and sealed, an
     open gap, a duplicate; and frames in its tail."""
-    ledger = open_ledger(place)
+    ledger = open_ledger(position)
     facts(ledger, "epoch-1")
     made = frames(5, "epoch-2")
     assert append(ledger, made[0], made[0], made[2], Record({}, b"broken")).quarantined == 1
@@ -123,7 +123,7 @@ def both(place: Location) -> Iterator[Ledger]:
     seal(ledger)
     assert compact(ledger, 0).segments > 0
     removed = collect(ledger, find_garbage(ledger, GracePeriod(now_ms=2**50)))
-    assert any(one.name.startswith("filter.decided") for one in removed)
+    assert any(item.name.startswith("filter.decided") for item in removed)
     facts(ledger, "epoch-4")
     append(ledger, frames(3, "epoch-5", "p1")[1], Record({}, b"broken too"), problem="p1")
     yield ledger
@@ -133,29 +133,29 @@ def both(place: Location) -> Iterator[Ledger]:
 def test_a_rebuilt_database_goes_on_as_if_nothing_was_lost(kind: Kind, both: Ledger) -> None:
     """After the stream was read again: the same cut, the same head, the same rows in every table, and all is proven."""
     before = {table: rows(both, table) for table in TABLES}
-    word, sealed = current_head(both), sum(row["rows"] > 0 for row in rows(both, "segment"))
+    label, sealed = current_head(both), sum(row["rows"] > 0 for row in rows(both, "segment"))
     assert len(before["gap"]) == 3
     assert len(before["supersession"]) > 1
-    place = without_sql(kind, both)
-    rebuilt = rebuild(place, NOW, word)
+    position = without_sql(kind, both)
+    rebuilt = rebuild(position, NOW, label)
     assert (rebuilt.identity, rebuilt.segments, rebuilt.rejected_chains) == ("identity-0", sealed, ())
     assert rebuilt.proven is None  # the head covers the tail, which only the stream can give back
-    with closing(open_ledger(place)) as again, closing(again.stream()) as stream:
+    with closing(open_ledger(position)) as again, closing(again.stream()) as stream:
         assert (str(again.cut()), again.head()) == (rebuilt.cut, rebuilt.head)
         assert verify(again).problems == ()
         drained = drain(again, stream, seen="then")
         assert (drained.duplicates, drained.quarantined) == (0, 1)
         assert {table: rows(again, table) for table in TABLES} == before
-        assert (current_head(again), proven(again).problems) == (word, ())
-        assert verify(again, written=word, stream=stream).problems == ()
+        assert (current_head(again), proven(again).problems) == (label, ())
+        assert verify(again, written=label, stream=stream).problems == ()
 
 
 def test_what_was_sealed_is_known_again(kind: Kind, both: Ledger) -> None:
     """Sealed frames that are delivered once more are duplicates, though the table of frames was lost."""
     sealed = [frame for frame in frames(5, "epoch-2") if frame.link.sequence in (0, 2, 4)]
-    place = without_sql(kind, both)
-    rebuild(place, NOW)
-    with closing(open_ledger(place)) as again:
+    position = without_sql(kind, both)
+    rebuild(position, NOW)
+    with closing(open_ledger(position)) as again:
         with closing(again.stream()) as stream:
             drain(again, stream)
         assert append(again, *sealed) == Drained(duplicates=3)
@@ -163,9 +163,9 @@ def test_what_was_sealed_is_known_again(kind: Kind, both: Ledger) -> None:
         assert proven(again).problems == ()
 
 
-def test_a_retry_is_restored_with_its_admission(kind: Kind, place: Location) -> None:
+def test_a_retry_is_restored_with_its_admission(kind: Kind, position: Location) -> None:
     """It left no fact of its own: a frame that came from where a quarantined record lies was retried."""
-    ledger = open_ledger(place)
+    ledger = open_ledger(position)
     made = frames(3, "epoch-1")
     refused = encode(made[1])
     append(ledger, made[0], Record({**refused.headers, "ce_laprows": "9"}, refused.payload), made[2])
@@ -176,44 +176,44 @@ def test_a_retry_is_restored_with_its_admission(kind: Kind, place: Location) -> 
     seal(ledger)
     before = {table: rows(ledger, table) for table in TABLES}
     assert before["quarantine_retry"] == [{"id": 1, "admission": 3}]
-    place = without_sql(kind, ledger)
-    assert rebuild(place, NOW).quarantined == 1
-    with closing(open_ledger(place)) as again:
+    position = without_sql(kind, ledger)
+    assert rebuild(position, NOW).quarantined == 1
+    with closing(open_ledger(position)) as again:
         assert {table: rows(again, table) for table in TABLES} == before
         assert proven(again).problems == ()
 
 
 def test_a_rebuild_that_was_cut_short_is_begun_again(kind: Kind, both: Ledger) -> None:
     """Its rows come in one transaction; before that there is at most an empty ledger of the same identity."""
-    place = without_sql(kind, both)
-    create_ledger(place, "identity-0", "now").close()
-    assert rebuild(place, NOW).frames > 0
+    position = without_sql(kind, both)
+    create_ledger(position, "identity-0", "now").close()
+    assert rebuild(position, NOW).frames > 0
     with pytest.raises(UserError, match="holds a ledger; move it away"):
-        rebuild(place, NOW)
+        rebuild(position, NOW)
 
 
 def test_a_database_of_another_ledger_is_refused(kind: Kind, both: Ledger) -> None:
     """Even an empty one: every head is bound to the identity."""
-    place = without_sql(kind, both)
-    create_ledger(place, "identity-1", "now").close()
+    position = without_sql(kind, both)
+    create_ledger(position, "identity-1", "now").close()
     with pytest.raises(UserError, match="made for another ledger"):
-        rebuild(place, NOW)
+        rebuild(position, NOW)
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """A fresh ledger in a folder."""
-    opened = create_ledger(tmp_path / "ledger", "identity-0", "now")
-    yield opened
-    opened.close()
+    opening = create_ledger(tmp_path / "ledger", "identity-0", "now")
+    yield opening
+    opening.close()
 
 
-def rebuilt(ledger: Ledger, word: Any = None) -> Rebuilt:
+def rebuilt(ledger: Ledger, label: Any = None) -> Rebuilt:
     """A rebuild of a ledger in a folder that lost its database."""
     ledger.close()
     for path in ledger.root.glob("ledger.sqlite*"):
         path.unlink()
-    return rebuild(ledger.root, NOW, word)
+    return rebuild(ledger.root, NOW, label)
 
 
 def test_a_ledger_that_sealed_nothing_has_nothing_to_rebuild_from(ledger: Ledger) -> None:
@@ -238,7 +238,7 @@ def sealed_thrice(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("ordinal", [1, 2, 4])
 @pytest.mark.parametrize("harm", ["removed", "altered"])
-def test_a_broken_chain_is_told_with_its_place(ledger: Ledger, ordinal: int, harm: str) -> None:
+def test_a_broken_chain_is_reported_with_its_location(ledger: Ledger, ordinal: int, harm: str) -> None:
     """Whether a manifest is gone or altered, in one line; and no database is left behind."""
     sealed_thrice(ledger)
     path = manifest(ledger, ordinal)
@@ -258,7 +258,7 @@ def test_an_altered_last_manifest_is_not_passed_over(ledger: Ledger) -> None:
     """It may be an end that counted. A head that was written down before it can say that the rest is enough."""
     facts(ledger, "epoch-1")
     seal(ledger)
-    word = current_head(ledger)
+    label = current_head(ledger)
     facts(ledger, "epoch-2")
     seal(ledger)
     path = manifest(ledger, len(rows(ledger, "segment")))
@@ -266,10 +266,10 @@ def test_an_altered_last_manifest_is_not_passed_over(ledger: Ledger) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(Fault, match=rf"{path.stem}\S* was altered.*or give a head"):
         rebuilt(ledger)
-    assert rebuilt(ledger, word).proven is True
+    assert rebuilt(ledger, label).proven is True
 
 
-def test_a_missing_segment_is_told(ledger: Ledger) -> None:
+def test_a_missing_segment_is_reported(ledger: Ledger) -> None:
     """A superseded one may be gone, any other not."""
     sealed_thrice(ledger)
     (path,) = list((ledger.root / "segments").glob("filter.decided.v1/*.parquet"))[:1]
@@ -294,7 +294,7 @@ def _killed(*_: object) -> bool:
     raise KilledError
 
 
-def test_the_end_that_covers_most_is_taken_and_the_others_are_told(
+def test_the_end_that_covers_most_is_taken_and_the_others_are_reported(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sealing that was cut short left manifests; the one after it began at the same place and holds more."""
@@ -304,27 +304,27 @@ def test_the_end_that_covers_most_is_taken_and_the_others_are_told(
     uncommitted(monkeypatch, ledger)
     facts(ledger, "epoch-3")
     seal(ledger)
-    before, word = {table: rows(ledger, table) for table in TABLES}, current_head(ledger)
+    before, label = {table: rows(ledger, table) for table in TABLES}, current_head(ledger)
     done = rebuilt(ledger)
     assert len(done.rejected_chains) == 1
     assert done.rejected_chains[0].startswith("the chain of 6 manifests that ends with ")
     with closing(open_ledger(ledger.root)) as again:
         assert {table: rows(again, table) for table in TABLES} == before
-        assert verify(again, written=word).problems == ()
+        assert verify(again, written=label).problems == ()
 
 
 def test_an_end_that_never_counted_still_holds_true_facts(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing came after a sealing that was cut short: taken, its frames are those that the tail had."""
     facts(ledger, "epoch-1")
     seal(ledger)
-    word = current_head(ledger)
+    label = current_head(ledger)
     facts(ledger, "epoch-2")
     cut = str(ledger.cut())
     uncommitted(monkeypatch, ledger)
     done = rebuilt(ledger)
     assert (done.cut, done.rejected_chains) == (cut, ())
     with closing(open_ledger(ledger.root)) as again:
-        assert verify(again, written=word).problems == ()
+        assert verify(again, written=label).problems == ()
         assert proven(again).problems == ()
 
 
@@ -336,7 +336,7 @@ def test_a_sealing_that_stored_half_of_its_manifests_never_counted(
     of them is gone, only a head can say that nothing was lost."""
     facts(ledger, "epoch-1")
     seal(ledger)
-    word = current_head(ledger)
+    label = current_head(ledger)
     facts(ledger, "epoch-2")
     uncommitted(monkeypatch, ledger)
     paths = (ledger.root / "segments").rglob("*.json")
@@ -344,10 +344,10 @@ def test_a_sealing_that_stored_half_of_its_manifests_never_counted(
     if lost == 4:
         with pytest.raises(Fault, match="broken at position 4"):
             rebuilt(ledger)
-        assert rebuilt(ledger, word).cut == str(word.cut)
+        assert rebuilt(ledger, label).cut == str(label.cut)
         return
     done = rebuilt(ledger)
-    assert (done.cut, done.proven) == (str(word.cut), False)
+    assert (done.cut, done.proven) == (str(label.cut), False)
     assert done.rejected_chains[0].startswith("a sealing of positions 4 to 6 that ends with ")
 
 
@@ -358,30 +358,30 @@ def test_a_head_decides_between_two_ends(ledger: Ledger, monkeypatch: pytest.Mon
     with monkeypatch.context() as larger:
         larger.setattr("lapledger.consumers.storage.sealer.SEGMENT_BYTES", 1)
         seal(ledger)
-    word, segments = current_head(ledger), len(rows(ledger, "segment"))
+    label, segments = current_head(ledger), len(rows(ledger, "segment"))
     assert segments > 2
-    short = dataclasses.replace(word, head="0" * 64)
+    short = dataclasses.replace(label, head="0" * 64)
     with pytest.raises(Fault, match="no chain of manifests gives the head"):
         rebuilt(ledger, short)
-    done = rebuilt(ledger, word)
+    done = rebuilt(ledger, label)
     assert (done.proven, done.segments, len(done.rejected_chains)) == (True, segments, 1)
 
 
-def test_the_command_rebuilds_and_says_what_it_left_out(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_rebuilds_and_reports_what_it_left_out(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Head and cut on stdout, ends that were not taken on stderr; a mistake of the user is one line and exit code 2."""
     facts(ledger, "epoch-1")
     uncommitted(monkeypatch, ledger)
     facts(ledger, "epoch-2")
     seal(ledger)
-    word, place = str(current_head(ledger)), ("--ledger", ledger.root)
-    filled = lap("ledger", "rebuild", *place)
+    label, position = str(current_head(ledger)), ("--ledger", ledger.root)
+    filled = lap("ledger", "rebuild", *position)
     assert (filled.code, len(filled.err.splitlines())) == (2, 1)
     ledger.close()
     for path in ledger.root.glob("ledger.sqlite*"):
         path.unlink()
-    assert lap("ledger", "rebuild", *place, "--head", "nonsense").code == 2
-    done = lap("ledger", "rebuild", *place, "--head", word)
+    assert lap("ledger", "rebuild", *position, "--head", "nonsense").code == 2
+    done = lap("ledger", "rebuild", *position, "--head", label)
     assert done.code == 0
-    assert done.out.splitlines()[1:] == [f"head {word.split('@')[0]}", f"cut {word.split('@')[1]}"]
+    assert done.out.splitlines()[1:] == [f"head {label.split('@')[0]}", f"cut {label.split('@')[1]}"]
     assert "excluded, as it covers no more: the chain of 3 manifests" in done.err
-    assert lap("verify", *place, "--head", word).code == 0
+    assert lap("verify", *position, "--head", label).code == 0

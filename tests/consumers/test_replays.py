@@ -42,8 +42,8 @@ def campaign(name: str, *, a: float = 1, b: float = 0, programs: str = "r0 r1 r2
     ms = {"r0": 10, "r1": 20, "r2": 30, "r3": 40, "x": 25}
     cells = {
         problem: {
-            one: tuple(Cell(ms=(a * ms[one] * scale * (test + 1) + b,)) for test in range(4))
-            for one in programs.split()
+            item: tuple(Cell(ms=(a * ms[item] * scale * (test + 1) + b,)) for test in range(4))
+            for item in programs.split()
         }
         for scale, problem in enumerate(("alpha", "beta", "gamma"), start=1)
     }
@@ -70,8 +70,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ledger(template: Path, tmp_path: Path) -> Iterator[Ledger]:
     """A copy of both campaigns."""
     shutil.copytree(template, tmp_path / "ledger")
-    with closing(open_ledger(tmp_path / "ledger")) as opened:
-        yield opened
+    with closing(open_ledger(tmp_path / "ledger")) as session:
+        yield session
 
 
 def judged(questions: Questions, name: str, criterion: Criterion, calibration_id: str | None = None) -> JudgedCampaign:
@@ -85,14 +85,14 @@ def made(ledger: Ledger, name: str, criterion: Criterion, **more: str | None) ->
     with closing(Questions(ledger)) as questions:
         before = more.get("against")
         against = find_replay(questions, before) if before else None
-        found = judged(questions, more.get("campaign") or "main", criterion, more.get("calibration"))
-        return draft(ledger, found, Label(name, "a reason", "9.9"), against=against)
+        result = judged(questions, more.get("campaign") or "main", criterion, more.get("calibration"))
+        return draft(ledger, result, Label(name, "a reason", "9.9"), against=against)
 
 
-def keep(ledger: Ledger, one: Draft, criterion: Criterion) -> None:
+def keep(ledger: Ledger, item: Draft, criterion: Criterion) -> None:
     """Stores a draft and admits it."""
     with closing(ledger.stream()) as stream:
-        store(ledger, Producer(stream, f"epoch-{one.event.name}", "test", "0"), one, criterion=criterion, name="c")
+        store(ledger, Producer(stream, f"epoch-{item.event.name}", "test", "0"), item, criterion=criterion, name="c")
         drain(ledger, stream)
 
 
@@ -104,10 +104,10 @@ def rows(ledger: Ledger) -> list[dict]:
 
 def test_what_is_stored_is_the_answer(ledger: Ledger) -> None:
     """p_50: x has q 1/2 and passes; of the references q is 1/6, 1/3, 2/3, 5/6. So 3 of 5 pass on every problem."""
-    one = made(ledger, "half", HALF)
-    keep(ledger, one, HALF)
+    item = made(ledger, "half", HALF)
+    keep(ledger, item, HALF)
     (row,) = rows(ledger)
-    assert row == asdict(one.event)
+    assert row == asdict(item.event)
     assert (row["campaign_id"], row["criterion_hash"], row["kernel"], row["release"]) == (
         "main",
         HALF.hash,
@@ -118,13 +118,13 @@ def test_what_is_stored_is_the_answer(ledger: Ledger) -> None:
     with closing(Questions(ledger)) as questions:
         warnings = list(judged(questions, "main", HALF).warnings)
     assert (table["k"], table["warnings"]) == (1, warnings)
-    assert sum(one["passed"] for one in table["estimates"]) == 9
-    said = stored_verdicts(ledger, row)
-    assert said is not None
-    assert {program for (problem, program), (status, _) in said.items() if status == Status.PASS} == {
+    assert sum(item["passed"] for item in table["estimates"]) == 9
+    message = stored_verdicts(ledger, row)
+    assert message is not None
+    assert {program for (problem, program), (status, _) in message.items() if status == Status.PASS} == {
         program_id(problem, name) for problem in ("alpha", "beta", "gamma") for name in ("r0", "r1", "x")
     }
-    assert said["alpha", program_id("alpha", "r3")] == (Status.FAIL, "too slow: q 5/6 = 0.8333 > 0.5")
+    assert message["alpha", program_id("alpha", "r3")] == (Status.FAIL, "too slow: q 5/6 = 0.8333 > 0.5")
 
 
 def test_the_id_knows_neither_name_nor_cut_nor_release(ledger: Ledger) -> None:
@@ -144,11 +144,11 @@ def test_late_facts_give_another_id(ledger: Ledger) -> None:
     """A program that joins nobody's pool is new evidence all the same: its verdict is part of the answer."""
     before = made(ledger, "a", HALF).event
     with closing(Questions(ledger)) as questions:
-        found = judged(questions, "main", HALF)
-        row = dict(found.snapshot.rows)
+        result = judged(questions, "main", HALF)
+        row = dict(result.snapshot.rows)
         row[program_id("alpha", "x")] = blob_digest(b"another attempt")
         after = draft(
-            ledger, replace(found, snapshot=replace(found.snapshot, rows=row)), Label("a", "", ""), against=None
+            ledger, replace(result, snapshot=replace(result.snapshot, rows=row)), Label("a", "", ""), against=None
         )
     assert after.event.replay_id != before.replay_id
 
@@ -167,19 +167,19 @@ def test_nothing_is_stored_twice(ledger: Ledger) -> None:
 def test_flips_are_against_the_one_that_is_named(ledger: Ledger) -> None:
     """From correct to p_50 r2 and r3 of each problem flip, six in all; within one question none."""
     keep(ledger, made(ledger, "all", CORRECT), CORRECT)
-    one = made(ledger, "half", HALF, against="all")
-    assert one.event.flipped == 6
-    assert one.flips is not None
-    assert {(flip.before, flip.after) for flip in one.flips} == {("pass", "fail")}
-    assert {flip.program for flip in one.flips} == {
+    item = made(ledger, "half", HALF, against="all")
+    assert item.event.flipped == 6
+    assert item.flips is not None
+    assert {(flip.before, flip.after) for flip in item.flips} == {("pass", "fail")}
+    assert {flip.program for flip in item.flips} == {
         program_id(problem, name) for problem in ("alpha", "beta", "gamma") for name in ("r2", "r3")
     }
-    assert one.event.flips_blob == blob_digest(one.blobs[1])
+    assert item.event.flips_blob == blob_digest(item.blobs[1])
     assert made(ledger, "same", CORRECT, against="all").event.flipped == 0
     assert made(ledger, "alone", HALF).event.flips_blob is None
 
 
-def test_asking_again_at_its_cut_agrees(ledger: Ledger) -> None:
+def test_requesting_again_at_its_cut_agrees(ledger: Ledger) -> None:
     """Whatever was admitted since; another kernel is noted and not compared by evidence."""
     keep(ledger, made(ledger, "half", HALF), HALF)
     append(ledger, "epoch-third", run_facts(campaign("third", a=9)))
@@ -194,12 +194,12 @@ def test_asking_again_at_its_cut_agrees(ledger: Ledger) -> None:
 
 def forged(ledger: Ledger, **changed: str) -> ReplayCompleted:
     """A stored replay whose verdict on r3 of alpha was turned into a pass."""
-    one = made(ledger, "half", HALF)
-    held = json.loads(one.blobs[0])
+    item = made(ledger, "half", HALF)
+    held = json.loads(item.blobs[0])
     columns = held["problems"][0]
     columns["status"][columns["programs"].index(program_id("alpha", "r3"))] = 1
     blob = ledger.blobs.put(json.dumps(held).encode())
-    return replace(one.event, verdicts_blob=blob, **changed)
+    return replace(item.event, verdicts_blob=blob, **changed)
 
 
 def test_a_stored_verdict_is_never_the_truth(ledger: Ledger) -> None:
@@ -222,16 +222,16 @@ def declared(criterion: Criterion) -> Event:
     return declaration(criterion, "c")
 
 
-def test_one_id_with_two_answers_is_told(ledger: Ledger) -> None:
+def test_one_id_with_two_answers_is_reported(ledger: Ledger) -> None:
     """The second telling of an id with other verdicts is a contradiction; the first one counts."""
     keep(ledger, made(ledger, "half", HALF), HALF)
     append(ledger, "epoch-forger", [forged(ledger)])
     with closing(Questions(ledger)) as questions:
         _, problems, _ = verify_replays(ledger, questions)
     (row,) = rows(ledger)
-    said = stored_verdicts(ledger, row)
-    assert said is not None
-    assert said["alpha", program_id("alpha", "r3")][0] == Status.FAIL
+    message = stored_verdicts(ledger, row)
+    assert message is not None
+    assert message["alpha", program_id("alpha", "r3")][0] == Status.FAIL
     (line,) = problems
     assert "two sets of verdicts" in line
     assert row["replay_id"][:12] in line
@@ -252,14 +252,14 @@ def test_a_replay_of_the_first_version_is_read(ledger: Ledger) -> None:
 
 def test_a_replay_is_found_by_name_or_id(ledger: Ledger) -> None:
     """An unknown word lists what there is; a cut before it was stored does not hold it."""
-    one = made(ledger, "half", HALF)
-    keep(ledger, one, HALF)
+    item = made(ledger, "half", HALF)
+    keep(ledger, item, HALF)
     with closing(Questions(ledger)) as questions:
-        for word in ("half", one.event.replay_id, one.event.replay_id[:8]):
-            assert find_replay(questions, word)["replay_id"] == one.event.replay_id
+        for text in ("half", item.event.replay_id, item.event.replay_id[:8]):
+            assert find_replay(questions, text)["replay_id"] == item.event.replay_id
         with pytest.raises(UserError, match=r"no replay 'hal' .*\(the latest: half\)"):
             find_replay(questions, "hal")
-    with closing(Questions(ledger, Cut.parse(one.event.cut))) as questions:
+    with closing(Questions(ledger, Cut.parse(item.event.cut))) as questions:
         assert named(questions) == []
 
 

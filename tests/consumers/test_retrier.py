@@ -18,7 +18,7 @@ from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.quarantine import Quarantined, quarantined, quarantined_record
 from lapledger.ledger.store.reader import events
 from lapledger.ledger.store.sql.engine import reading
-from tests.consumers.ledgers import admit, append, decision, older_release, put, put_aside, rows, whole
+from tests.consumers.ledgers import admit, append, complete, decision, older_release, put, put_quarantined, rows
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def test_what_a_fix_made_readable_is_admitted_under_new_numbers(ledger: Ledger) 
     append(ledger, "epoch-0", [decision(0)])
     unknown(ledger, "epoch-1", 1, 2)
     append(ledger, "epoch-2", [decision(3)])
-    old, before = ledger.cut(), whole(ledger)
+    old, before = ledger.cut(), complete(ledger)
     assert before["subject_id"].to_pylist() == ["0", "3"]
     done = retry(ledger, seen="today")
-    assert [(one.id, one.reason) for one in done] == [(1, ""), (2, "")]
+    assert [(item.id, item.reason) for item in done] == [(1, ""), (2, "")]
     assert events(ledger, "filter.decided", 1, old).equals(before)
-    assert whole(ledger)["subject_id"].to_pylist() == ["0", "3", "1", "2"]
-    assert [one.admission for one in done] == whole(ledger)["_admission"].to_pylist()[2:]
+    assert complete(ledger)["subject_id"].to_pylist() == ["0", "3", "1", "2"]
+    assert [item.admission for item in done] == complete(ledger)["_admission"].to_pylist()[2:]
     assert rows(ledger, "SELECT id, seen FROM quarantine_retry ORDER BY id") == [(1, "today"), (2, "today")]
     assert retry(ledger, seen="later") == []
     seal(ledger)
@@ -55,7 +55,7 @@ def test_what_a_fix_made_readable_is_admitted_under_new_numbers(ledger: Ledger) 
 
 def test_what_is_still_wrong_stays_with_its_reason(ledger: Ledger) -> None:
     """It can be tried again for ever."""
-    put_aside(ledger, b"broken")
+    put_quarantined(ledger, b"broken")
     for _ in range(2):
         (done,) = retry(ledger, seen="")
         assert (done.id, done.admission) == (1, None)
@@ -76,25 +76,25 @@ def test_a_record_that_came_twice_is_admitted_once(ledger: Ledger) -> None:
     """The second one is settled by the number of the first."""
     unknown(ledger, "epoch-1", 1)
     with older_release(), closing(ledger.stream()) as stream:
-        stream.append("facts", one(ledger, 1).partition, [one(ledger, 1).record])
+        stream.append("facts", item(ledger, 1).partition, [item(ledger, 1).record])
         drain(ledger, stream)
     first, second = retry(ledger, seen="")
     assert (first.reason, second.reason) == ("", "the ledger holds this frame already")
     assert first.admission == second.admission == 1
     assert retry(ledger, seen="") == []
-    assert whole(ledger).num_rows == 1
+    assert complete(ledger).num_rows == 1
     assert verify(ledger).problems == ()
 
 
-def one(ledger: Ledger, number: int) -> Quarantined:
+def item(ledger: Ledger, number: int) -> Quarantined:
     """A quarantined record."""
     with reading(ledger.engine) as connection:
         return quarantined_record(connection, number)
 
 
-def test_some_are_tried_by_id_or_by_reason(ledger: Ledger) -> None:
+def test_some_are_attempted_by_id_or_by_reason(ledger: Ledger) -> None:
     """Others are left alone; an id that is none is the user's mistake."""
-    put_aside(ledger, b"broken")
+    put_quarantined(ledger, b"broken")
     unknown(ledger, "epoch-1", 1, 2)
     assert [done.id for done in retry(ledger, seen="", reason="bad-header")] == [1]
     assert retry(ledger, seen="", reason="fork") == []
@@ -111,15 +111,15 @@ def test_listing_shows_all_in_pages_with_what_became_of_them(ledger: Ledger) -> 
     unknown(ledger, "epoch-1", *range(12))
     retry(ledger, seen="", id=5)
     with reading(ledger.engine) as connection:
-        found = quarantined(connection, limit=5)
-        assert [record.id for record in found] == [1, 2, 3, 4, 5]
-        assert [record.admission for record in found] == [None, None, None, None, 1]
+        actual = quarantined(connection, limit=5)
+        assert [record.id for record in actual] == [1, 2, 3, 4, 5]
+        assert [record.admission for record in actual] == [None, None, None, None, 1]
         assert [record.id for record in quarantined(connection, after=10)] == [11, 12]
         assert quarantined(connection, reason="fork") == []
     with closing(ledger.stream()) as stream:
-        (stored,) = stream.read("facts", found[0].partition, found[0].source_offset, 1)
-    assert found[0].record == stored.record
-    assert found[0].record.headers == encode(decode(stored.record)).headers
+        (stored,) = stream.read("facts", actual[0].partition, actual[0].source_offset, 1)
+    assert actual[0].record == stored.record
+    assert actual[0].record.headers == encode(decode(stored.record)).headers
 
 
 def test_a_sink_that_moves_on_is_waited_for(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,28 +129,28 @@ def test_a_sink_that_moves_on_is_waited_for(ledger: Ledger, monkeypatch: pytest.
 
     def late(*args: Any) -> Any:
         monkeypatch.undo()
-        found = admit(*args)
+        actual = admit(*args)
         append(ledger, "epoch-2", [decision(2)])
-        return found
+        return actual
 
     monkeypatch.setattr(lapledger.consumers.ingest.quarantine_retry, "positions", late)
     assert retry(ledger, seen="") == [Retried(1, 2, "")]
-    assert whole(ledger)["subject_id"].to_pylist() == ["2", "1"]
+    assert complete(ledger)["subject_id"].to_pylist() == ["2", "1"]
     assert verify(ledger).problems == ()
 
 
-def test_retries_at_once_admit_each_record_once(place: Location) -> None:
+def test_retries_at_once_admit_each_record_once(position: Location) -> None:
     """Three of them; every record ends under one number."""
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(position)) as ledger:
         unknown(ledger, "epoch-1", *range(10))
         with ThreadPoolExecutor(3) as pool:
-            done = [result for some in pool.map(_retry_all, [place] * 3) for result in some]
-        assert len([one for one in done if not one.reason]) == 10
-        assert len({one.admission for one in done}) == 10
-        assert whole(ledger)["subject_id"].to_pylist() == [str(n) for n in range(10)]
+            done = [result for some in pool.map(_retry_all, [position] * 3) for result in some]
+        assert len([item for item in done if not item.reason]) == 10
+        assert len({item.admission for item in done}) == 10
+        assert complete(ledger)["subject_id"].to_pylist() == [str(n) for n in range(10)]
         assert verify(ledger).problems == ()
 
 
-def _retry_all(place: Location) -> list[Retried]:
-    with closing(open_ledger(place)) as ledger:
+def _retry_all(position: Location) -> list[Retried]:
+    with closing(open_ledger(position)) as ledger:
         return retry(ledger, seen="")

@@ -100,14 +100,14 @@ cells = st.builds(
 @st.composite
 def campaigns(draw: st.DrawFn) -> Campaign:
     """Two problems, three to five programs on three tests, some works run twice, some with faults first."""
-    found = {}
+    result = {}
     for problem in ("alpha", "beta"):
         names = ["r1", "r2", "r3", "x", "y"][: draw(st.integers(3, 5))]
-        found[problem] = {name: tuple(draw(cells) for _ in range(3)) for name in names}
+        result[problem] = {name: tuple(draw(cells) for _ in range(3)) for name in names}
     surplus = draw(
         st.dictionaries(st.tuples(st.sampled_from(["alpha", "beta"]), st.just("r1"), st.integers(0, 2)), cells)
     )
-    return Campaign("main", found, surplus=surplus)
+    return Campaign("main", result, surplus=surplus)
 
 
 @settings(max_examples=8)
@@ -149,23 +149,23 @@ def test_live_equals_replay(
 def before(campaign: Campaign) -> Campaign:
     """The campaign `old` that `main` drifted from by fresh = stored / 10 + 0.3 ms, with one reference more."""
     extra = {"r9": tuple(Cell(ms=(2.5,)) for _ in range(3))}
-    found = {
+    result = {
         problem: {
             name: tuple(replace(cell, ms=tuple(10 * ms - 3 for ms in cell.ms)) for cell in row)
             for name, row in (programs | extra).items()
         }
         for problem, programs in campaign.cells.items()
     }
-    return Campaign("old", found)
+    return Campaign("old", result)
 
 
 def check_every_reward(ledger: Ledger) -> None:
     """Every stored reward follows from the facts at its cut, and every decided candidate has one at the end."""
     with closing(Questions(ledger)) as questions:
         stored = questions.rows("SELECT * FROM reward")
-        told = questions.rows("SELECT reward_id, count(DISTINCT value) AS n FROM reward_assigned GROUP BY reward_id")
+        seen = questions.rows("SELECT reward_id, count(DISTINCT value) AS n FROM reward_assigned GROUP BY reward_id")
         final = derive(questions)
-    assert all(row["n"] == 1 for row in told)
+    assert all(row["n"] == 1 for row in seen)
     by_cut = {cut: replayed(ledger, cut) for cut in {row["cut"] for row in stored}}
     for row in stored:
         assert by_cut[row["cut"]][row["reward_id"]] == row
@@ -276,19 +276,19 @@ def test_an_undecided_gate_is_no_no(template: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_the_evidence_tells_every_kind_of_every_test(template: Path, tmp_path: Path) -> None:
+def test_the_evidence_reports_every_kind_of_every_test(template: Path, tmp_path: Path) -> None:
     """Any one flag of any one test gives other evidence: the kinds are not run together."""
     with closing(filled(template, tmp_path / "ledger", CAMPAIGN)) as ledger, closing(Questions(ledger)) as questions:
         snapshot = load(questions)
     (m,) = snapshot.problems
-    found = {evidence(snapshot, m, m.programs[0])}
+    result = {evidence(snapshot, m, m.programs[0])}
     for kind in ("original", "correctness", "optimization"):
         for test in range(len(m.tests.ids)):
             flags = getattr(m.tests, kind).copy()
             flags[test] = not flags[test]
-            found.add(evidence(snapshot, replace(m, tests=replace(m.tests, **{kind: flags})), m.programs[0]))
+            result.add(evidence(snapshot, replace(m, tests=replace(m.tests, **{kind: flags})), m.programs[0]))
     for cut in (0, 1, 2, 3):  # as index lists run together, all of these read "0 1 2"
         first = np.arange(3) < cut
         changed = replace(m.tests, correctness=first, optimization=~first)
-        found.add(evidence(snapshot, replace(m, tests=changed), m.programs[0]))
-    assert len(found) == 1 + 9 + 3  # cut 1 is how they stand
+        result.add(evidence(snapshot, replace(m, tests=changed), m.programs[0]))
+    assert len(result) == 1 + 9 + 3  # cut 1 is how they stand

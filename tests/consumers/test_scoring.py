@@ -67,7 +67,7 @@ def test_what_was_not_run_is_none_and_what_is_wrong_is_not():
     assert rewards(["p/1", "p/3"], [m], preset("rlvr")) == [-1.0, None]
 
 
-def test_multitask_asks_for_groups():
+def test_multitask_requests_for_groups():
     """Even groups are paid for correctness, odd ones for speed; without a group nothing is decided."""
     m = problem([[OK], [OK], [OK], [OK]], [1, 2, 3, 9])
     criterion = Criterion(tau="30", reward="multitask")
@@ -111,18 +111,18 @@ def put(items):
     return [blob_digest(item) for item in items]
 
 
-def answer(problem, group, text, **told):
+def answer(problem, group, text, **seen):
     """A completion; what is not told is unknown."""
-    return Completion(problem=problem, group=group, text=text, **told)
+    return Completion(problem=problem, group=group, text=text, **seen)
 
 
 SAME = {"prompt": "add", "policy": 3, "tokens": 5, "finish_reason": "stop"}
 
 
-def rolled(word="w"):
+def rolled(label="w"):
     """Two groups, interleaved: two completions of one prompt, and between them one of another problem."""
     first, last = (answer("p", 7, "```python\nx\n```", **SAME) for _ in range(2))
-    return roll(TRAINING, word, [("p.1", first), ("q.1", answer("q", 7, "?")), ("p.1", last)], put)
+    return roll(TRAINING, label, [("p.1", first), ("q.1", answer("q", 7, "?")), ("p.1", last)], put)
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "a" * 301, None])
@@ -140,8 +140,8 @@ def test_a_batch_as_facts():
     assert [type(e) for e in events[:6]] == kinds
     assert [type(e) for e in events[6:]] == [GroupOpened, RolloutSampled, ProgramAdded, GroupClosed]
     group = sha256_fields("group", "run", "w", 0, "p.1")
-    opened, first, _, program, *_ = events
-    assert (opened.group_id, opened.size, opened.policy, opened.prompt_blob) == (group, 2, 3, blob_digest(b"add"))
+    opening, first, _, program, *_ = events
+    assert (opening.group_id, opening.size, opening.policy, opening.prompt_blob) == (group, 2, 3, blob_digest(b"add"))
     assert first.rollout_id == program.rollout_id == sha256_fields("rollout", group, 0)
     assert (first.completion_tokens, first.prompt_tokens, first.finish_reason) == (5, None, "stop")
     assert (first.policy, first.temperature) == (3, 0.5)
@@ -150,12 +150,12 @@ def test_a_batch_as_facts():
     assert (program.model, program.source_bytes) == ("run-3", 2)
 
 
-def test_what_the_trainer_does_not_tell_stays_unknown():
+def test_what_the_trainer_does_not_report_stays_unknown():
     """No prompt, step, count, temperature or reason is made up; the model is the training run alone."""
-    (opened, sampled, program, closed) = roll(Training("run"), "w", [("q", answer("q", None, "?"))], put).events
-    assert (opened.prompt_blob, opened.policy) == (None, None)
-    told = (sampled.policy, sampled.prompt_tokens, sampled.completion_tokens, sampled.temperature)
-    assert told == (None, None, None, None)
+    (opening, sampled, program, closed) = roll(Training("run"), "w", [("q", answer("q", None, "?"))], put).events
+    assert (opening.prompt_blob, opening.policy) == (None, None)
+    seen = (sampled.policy, sampled.prompt_tokens, sampled.completion_tokens, sampled.temperature)
+    assert seen == (None, None, None, None)
     assert (sampled.finish_reason, program.model, closed.reason) == ("", "run", "complete")
     assert json.loads(declared(Training("run"), preset("rlvr")).settings) == {}
     assert json.loads(declared(TRAINING, preset("rlvr")).settings) == {"temperature": 0.5}
@@ -167,17 +167,17 @@ def test_a_key_makes_a_group_wherever_its_members_lie(order):
 
     Programs come in the order of the batch, ordinals in the order within the group.
     """
-    found = roll(TRAINING, "w", [(p, answer(p, key, f"{p} {key}")) for p, key in order], put)
-    opened = {e.group_id: (e.problem_id, e.size) for e in found.events if isinstance(e, GroupOpened)}
-    closed = {e.group_id: (e.problem_id, e.rollouts) for e in found.events if isinstance(e, GroupClosed)}
-    assert opened == closed
-    assert sorted(opened.values()) == [("p", 2), ("p", 3), ("q", 2), ("q", 3)]
-    assert [program.problem_id for program in found.programs] == [problem for problem, _ in order]
-    rollouts = {e.rollout_id: e for e in found.events if isinstance(e, RolloutSampled)}
+    result = roll(TRAINING, "w", [(p, answer(p, key, f"{p} {key}")) for p, key in order], put)
+    opening = {e.group_id: (e.problem_id, e.size) for e in result.events if isinstance(e, GroupOpened)}
+    closed = {e.group_id: (e.problem_id, e.rollouts) for e in result.events if isinstance(e, GroupClosed)}
+    assert opening == closed
+    assert sorted(opening.values()) == [("p", 2), ("p", 3), ("q", 2), ("q", 3)]
+    assert [program.problem_id for program in result.programs] == [problem for problem, _ in order]
+    rollouts = {e.rollout_id: e for e in result.events if isinstance(e, RolloutSampled)}
     groups = {}
-    for place, program in enumerate(found.programs):
+    for location, program in enumerate(result.programs):
         rollout = rollouts[program.rollout_id]
-        key = order[place]
+        key = order[location]
         assert rollout.completion_blob == blob_digest("{} {}".format(*key).encode())
         groups.setdefault((key, rollout.group_id), []).append(rollout.ordinal)
     assert len(groups) == 4
@@ -201,5 +201,5 @@ def test_a_group_with_two_prompts_is_refused():
 def test_the_same_batch_has_the_same_ids_and_another_has_others():
     """No clock and no chance."""
     assert rolled().events == rolled().events
-    ids = [{e.rollout_id for e in rolled(word).events if isinstance(e, RolloutSampled)} for word in ("w", "v")]
+    ids = [{e.rollout_id for e in rolled(label).events if isinstance(e, RolloutSampled)} for label in ("w", "v")]
     assert not ids[0] & ids[1]

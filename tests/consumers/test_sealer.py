@@ -26,6 +26,7 @@ from lapledger.ledger.streams.local import LocalStream
 from tests.consumers.ledgers import (
     admit,
     append,
+    complete,
     decision,
     feed,
     killed_at,
@@ -33,10 +34,9 @@ from tests.consumers.ledgers import (
     older_release,
     parquet_files,
     put,
-    put_aside,
+    put_quarantined,
     rows,
     tamper,
-    whole,
 )
 from tests.support.databases import Kind
 
@@ -50,14 +50,14 @@ def ledger(both: Ledger) -> Ledger:
 
 def test_sealing_moves_the_tail_into_one_file_a_type(ledger: Ledger) -> None:
     """Nothing is left in the tail, and any Parquet reader finds the rows."""
-    before = whole(ledger)
+    before = complete(ledger)
     sealed = seal(ledger)
     assert (sealed.segments, sealed.frames, sealed.rows) == (2, 31, 31)
     assert rows(ledger, "SELECT count(*) FROM tail") == [(0,)]
     assert [size for (size,) in rows(ledger, "SELECT sum(bytes) FROM segment")] == [sealed.bytes]
     (path,) = parquet_files(ledger)
     assert pq.read_table(path).sort_by("subject_id").equals(before.sort_by("subject_id"))
-    assert whole(ledger).equals(before)
+    assert complete(ledger).equals(before)
     assert verify(ledger).problems == ()
 
 
@@ -69,7 +69,7 @@ def test_sealing_an_empty_tail_does_nothing(ledger: Ledger) -> None:
     assert (ledger.head(), sorted((ledger.root / "segments").rglob("*"))) == (head, files)
 
 
-def test_row_groups_hold_whole_frames_of_one_partition(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_groups_hold_complete_frames_of_one_partition(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group ends with the frame that fills it; verification relies on it."""
     monkeypatch.setattr("lapledger.consumers.storage.segment_writer.GROUP_ROWS", 4)
     append(ledger, "epoch-1", [decision(n, f"p{n % 5}") for n in range(40)])
@@ -106,9 +106,9 @@ def test_rows_of_one_problem_lie_together(ledger: Ledger, monkeypatch: pytest.Mo
     bounds: dict[int, list[tuple[str, str]]] = {}
     for number in range(metadata.num_row_groups):
         columns = [metadata.row_group(number).column(n) for n in range(metadata.num_columns)]
-        found = {column.path_in_schema: column.statistics for column in columns}
-        problem = found["problem_id"]
-        bounds.setdefault(found["_partition"].min, []).append((problem.min, problem.max))
+        actual = {column.path_in_schema: column.statistics for column in columns}
+        problem = actual["problem_id"]
+        bounds.setdefault(actual["_partition"].min, []).append((problem.min, problem.max))
     assert len(bounds) == 4
     for groups in bounds.values():
         assert all(before[1] <= after[0] for before, after in pairwise(groups))
@@ -117,13 +117,13 @@ def test_rows_of_one_problem_lie_together(ledger: Ledger, monkeypatch: pytest.Mo
 
 def test_a_large_type_is_sealed_in_several_segments(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each about as large as the target; together they hold every frame once."""
-    before = whole(ledger)
+    before = complete(ledger)
     ((size,),) = rows(ledger, "SELECT max(length(payload)) FROM tail WHERE type = 'filter.decided'")
     monkeypatch.setattr("lapledger.consumers.storage.sealer.SEGMENT_BYTES", 7 * size)
     assert seal(ledger).segments == 1 + 5
     frames = rows(ledger, "SELECT frames FROM segment WHERE type = 'filter.decided' ORDER BY ordinal")
     assert frames == [(7,), (7,), (7,), (7,), (2,)]
-    assert whole(ledger).equals(before)
+    assert complete(ledger).equals(before)
     assert verify(ledger).problems == ()
 
 
@@ -139,9 +139,9 @@ def test_an_altered_tail_is_not_sealed(ledger: Ledger) -> None:
 
 def test_the_quarantine_is_sealed_too(ledger: Ledger) -> None:
     """Every field of each record, once; it stays in SQL, where it can be retried."""
-    put_aside(ledger, b"one", b"two")
+    put_quarantined(ledger, b"one", b"two")
     assert seal(ledger).rows == 31
-    put_aside(ledger, b"three")
+    put_quarantined(ledger, b"three")
     assert seal(ledger).segments == 1
     tables = [pq.read_table(path).to_pylist() for path in parquet_files(ledger, "quarantine.v1")]
     assert sorted(map(len, tables)) == [1, 2]
@@ -157,14 +157,14 @@ def test_the_quarantine_is_sealed_too(ledger: Ledger) -> None:
 def test_many_frames_are_sealed_in_rounds(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each round a prefix of every partition, so that memory stays bounded; nothing is left behind."""
     monkeypatch.setattr("lapledger.consumers.storage.sealer.ROUND_FRAMES", 4)
-    before = whole(ledger)
+    before = complete(ledger)
     assert seal(ledger).frames == 31
     assert rows(ledger, "SELECT count(*) FROM tail") == [(0,)]
-    assert whole(ledger).equals(before)
+    assert complete(ledger).equals(before)
     assert verify(ledger).problems == ()
 
 
-def test_manifests_tell_where_the_sealed_prefix_ends(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manifests_report_where_the_sealed_prefix_ends(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of a sealing too: from there the stream gives exactly the frames that are not sealed.
 
     Broken records, duplicates and a frame that came from the quarantine lie among them.
@@ -173,7 +173,7 @@ def test_manifests_tell_where_the_sealed_prefix_ends(ledger: Ledger, monkeypatch
     with older_release():
         admit(ledger)
     for number in range(3):
-        put_aside(ledger, b"broken")
+        put_quarantined(ledger, b"broken")
         feed(ledger, f"epoch-{number + 1}", count=9)
     assert [done.admission is not None for done in retry(ledger, seen="") if done.id == 1] == [True]
     feed(ledger, "epoch-9", count=9)
@@ -188,26 +188,26 @@ def test_manifests_tell_where_the_sealed_prefix_ends(ledger: Ledger, monkeypatch
     asides = [manifest for manifest in chain if manifest["type"] == "quarantine"]
     assert asides
     for manifest in asides:  # what a rebuild reads again is not sealed as put aside
-        behind = {(stream, partition): following for stream, partition, _, following, *_ in manifest["positions"]}
+        behind = {(stream, partition): service_run for stream, partition, _, service_run, *_ in manifest["positions"]}
         first, last = manifest["admissions"][0][2:]
         query = f"SELECT stream, partition, source_offset FROM quarantine WHERE id BETWEEN {first} AND {last}"
         assert all(offset < behind[stream, partition] for stream, partition, offset in rows(ledger, query))
 
 
 def _check_position(ledger: Ledger, stream: LocalStream, position: list[Any]) -> None:
-    name, partition, identity, following, admissions, head = position
-    place = f"stream = '{name}' AND partition = {partition}"
-    frames = rows(ledger, f"SELECT digest, admission FROM frame WHERE {place} ORDER BY admission")
-    again = f"SELECT r.admission FROM quarantine_retry r JOIN quarantine q ON q.id = r.id WHERE {place}"
+    name, partition, identity, service_run, admissions, head = position
+    index = f"stream = '{name}' AND partition = {partition}"
+    frames = rows(ledger, f"SELECT digest, admission FROM frame WHERE {index} ORDER BY admission")
+    again = f"SELECT r.admission FROM quarantine_retry r JOIN quarantine q ON q.id = r.id WHERE {index}"
     retried = {number for (number,) in rows(ledger, again)}
     due = first_head(ledger.identity, name, partition)
     for digest, _ in frames[:admissions]:
         due = next_head(due, digest)
     assert head == due
     assert identity in ("", "identity-0")
-    aside = {offset for (offset,) in rows(ledger, f"SELECT source_offset FROM quarantine WHERE {place}")}
-    records = stream.read(name, partition, following, 10_000)
-    behind = [decode(stored.record).digest for stored in records if stored.offset not in aside]
+    quarantined = {offset for (offset,) in rows(ledger, f"SELECT source_offset FROM quarantine WHERE {index}")}
+    records = stream.read(name, partition, service_run, 10_000)
+    behind = [decode(stored.record).digest for stored in records if stored.offset not in quarantined]
     assert behind == [digest for digest, number in frames[admissions:] if number not in retried]
 
 
@@ -225,32 +225,32 @@ def test_the_slower_of_two_sealers_goes_on_where_the_faster_ended(
 
     monkeypatch.setattr(lapledger.consumers.storage.sealer, "_commit", late)
     assert seal(ledger).rows == 31
-    assert whole(ledger).num_rows == 60
+    assert complete(ledger).num_rows == 60
     assert verify(ledger).problems == ()
 
 
-def test_sealers_at_once_seal_each_frame_once(place: Location) -> None:
+def test_sealers_at_once_seal_each_frame_once(index: Location) -> None:
     """Three of them, while a sink admits more."""
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(index)) as ledger:
         feed(ledger, "epoch-0", count=60)
         with ThreadPoolExecutor(4) as pool:
-            feeding = pool.submit(_feed_often, place)
-            sealed = [pool.submit(_seal_often, place) for _ in range(3)]
+            feeding = pool.submit(_feed_often, index)
+            sealed = [pool.submit(_seal_often, index) for _ in range(3)]
             feeding.result()
-        total = sum((one.result().frames for one in sealed), seal(ledger).frames)
+        total = sum((item.result().frames for item in sealed), seal(ledger).frames)
         assert total == len(rows(ledger, "SELECT 1 FROM frame")) == 61 + 5 * 11
         assert rows(ledger, "SELECT count(*) FROM tail") == [(0,)]
         assert verify(ledger).problems == ()
 
 
-def _feed_often(place: Location) -> None:
-    with closing(open_ledger(place)) as ledger:
+def _feed_often(index: Location) -> None:
+    with closing(open_ledger(index)) as ledger:
         for number in range(5):
             feed(ledger, f"epoch-{number + 1}", count=10)
 
 
-def _seal_often(place: Location) -> Sealed:
-    with closing(open_ledger(place)) as ledger:
+def _seal_often(index: Location) -> Sealed:
+    with closing(open_ledger(index)) as ledger:
         return sum((seal(ledger) for _ in range(5)), start=Sealed())
 
 
@@ -262,7 +262,7 @@ def test_a_sealer_that_fails_anywhere_leaves_the_old_state_or_the_new(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends before its 1st, 2nd, ... statement, commit, rename or sync: same facts, no problem; sealing works."""
-    before, cut, kills, finished = whole(ledger), ledger.cut(), 0, False
+    before, cut, kills, finished = complete(ledger), ledger.cut(), 0, False
     while not finished:
         finished = _seal_until(ledger, kills, monkeypatch)
         again = open_ledger(ledger.location)
@@ -313,16 +313,16 @@ def _seal_until(ledger: Ledger, left: int, monkeypatch: pytest.MonkeyPatch) -> b
         "seal.committed",
     ],
 )
-def test_a_sealer_killed_at_a_named_place_loses_nothing(kind: Kind, empty_ledger: Location, point: str) -> None:
+def test_a_sealer_killed_at_a_named_location_loses_nothing(kind: Kind, empty_ledger: Location, point: str) -> None:
     """SIGKILL; the next sealer finishes, and the head is that of a ledger whose sealer was never killed."""
-    place = kind.copy(empty_ledger, "ledger")
-    with closing(open_ledger(place)) as ledger:
+    index = kind.copy(empty_ledger, "ledger")
+    with closing(open_ledger(index)) as ledger:
         feed(ledger, "epoch-0", count=5)
-        before = whole(ledger)
-        assert killed_at(place, point, seal)
-        assert whole(ledger).equals(before)
+        before = complete(ledger)
+        assert killed_at(index, point, seal)
+        assert complete(ledger).equals(before)
         assert verify(ledger).problems == ()
         seal(ledger)
         assert rows(ledger, "SELECT count(*) FROM segment") == [(2,)]
-        assert whole(ledger).equals(before)
+        assert complete(ledger).equals(before)
         assert verify(ledger).problems == ()

@@ -29,7 +29,7 @@ from tests.consumers.ledgers import ledger_with
 
 SCORE = Criterion(tau="50", reading="score", reward="collapsed", shape="continuous")
 MULTITASK = Criterion(tau="50", reading="score", reward="multitask")
-MAKER = "run-1"
+MODEL = "run-1"
 GROUPS = {"x": "a", "y": "a", "z": "b", "v": "a", "u": "b", "w": "b"}
 """Candidate -> its group; the human programs r1, r2 and r3 have none."""
 
@@ -50,13 +50,13 @@ def program(event: Event) -> Event:
     if not isinstance(event, ProgramAdded) or event.name[0] not in GROUPS:
         return event
     source = blob_digest(b"r1") if event.name[0] in "vu" else event.source_blob
-    return replace(event, model=MAKER, label="", rollout_id=event.name[0], source_blob=source)
+    return replace(event, model=MODEL, label="", rollout_id=event.name[0], source_blob=source)
 
 
 def groups() -> list[Event]:
     """Two groups of three on the problem, opened in the order a, b."""
     common: dict[str, Any] = {"problem_id": "p", "policy": 1}
-    opened = [
+    session = [
         GroupOpened(**common, group_id=name, training_id="run", size=3, prompt_blob=blob_digest(b"")) for name in "ab"
     ]
     sampled = [
@@ -75,17 +75,17 @@ def groups() -> list[Event]:
         )
         for name, group in GROUPS.items()
     ]
-    return [*opened, *sampled]
+    return [*session, *sampled]
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     """The campaign with its blobs."""
-    one = campaign()
-    told = [program(event) for event in corpus_facts(one)]
-    lent = [replace(s, source_blob=blob_digest(b"r1")) if "/u." in s.program_id else s for s in shares(one)]
-    run = [event for events in attempts(one) for event in events]
-    made = ledger_with(tmp_path / "ledger", told, groups(), [*lent, opening(one)], [*requests(one), *run])
+    item = campaign()
+    seen = [program(event) for event in corpus_facts(item)]
+    lent = [replace(s, source_blob=blob_digest(b"r1")) if "/u." in s.program_id else s for s in shares(item)]
+    run = [event for events in attempts(item) for event in events]
+    made = ledger_with(tmp_path / "ledger", seen, groups(), [*lent, opening(item)], [*requests(item), *run])
     made.blobs.put_many([b"", b"in", b"out", *(name.encode() for name in ("r1", "r2", "r3", "x", "w"))])
     return made
 
@@ -97,8 +97,8 @@ def rewarded(ledger: Ledger, criterion: Criterion) -> dict[str, dict[str, Any]]:
         drain(ledger, stream)
     with closing(Questions(ledger)) as questions:
         rows = questions.rows("SELECT * FROM reward WHERE criterion_hash = $hash", hash=criterion.hash)
-    found = {row["program_id"].split("/")[1].split(".")[0]: row for row in rows}
-    return {name: row for name, row in found.items() if name in GROUPS}
+    result = {row["program_id"].split("/")[1].split(".")[0]: row for row in rows}
+    return {name: row for name, row in result.items() if name in GROUPS}
 
 
 def test_every_rollout_has_a_reward_of_its_own(ledger: Ledger) -> None:
@@ -106,15 +106,15 @@ def test_every_rollout_has_a_reward_of_its_own(ledger: Ledger) -> None:
 
     With r1 in its pool, v would be at q = 1/3.
     """
-    found = rewarded(ledger, SCORE)
-    values = {name: row["value"] for name, row in found.items()}
+    result = rewarded(ledger, SCORE)
+    values = {name: row["value"] for name, row in result.items()}
     assert values == {
         name: pytest.approx(v) for name, v in zip("xyzvuw", (-1 / 3, -1 / 3, -1 / 3, 1, 1, -1), strict=True)
     }
-    assert {name: row["pool_size"] for name, row in found.items()} == dict(
+    assert {name: row["pool_size"] for name, row in result.items()} == dict(
         zip("xyzvuw", (3, 3, 3, 2, 2, 3), strict=True)
     )
-    assert len({row["evidence_digest"] for row in found.values()}) == 6
+    assert len({row["evidence_digest"] for row in result.values()}) == 6
 
 
 def test_a_text_in_two_groups_is_paid_as_each_group_is(ledger: Ledger) -> None:
@@ -135,9 +135,9 @@ def test_every_rollout_is_a_sample(ledger: Ledger) -> None:
         for tau, shares_of_k in (("100", (5 / 6, 1)), ("50", (2 / 6, 0.6))):
             for k, share in enumerate(shares_of_k, 1):
                 judged = judge_campaign(questions, snapshot, Criterion(tau=tau, reading="score"), k=k)
-                (found,) = (one for one in judged.estimates if one.model == MAKER)
-                assert (found.programs, found.undecided) == (6, 0)
-                assert found.value == pytest.approx(share)
+                (result,) = (item for item in judged.estimates if item.model == MODEL)
+                assert (result.programs, result.undecided) == (6, 0)
+                assert result.value == pytest.approx(share)
 
 
 def traced(ledger: Ledger, name: str) -> Trace:
@@ -149,11 +149,11 @@ def traced(ledger: Ledger, name: str) -> Trace:
 
 def test_a_twin_s_reward_is_traced_to_the_runs_of_the_one_that_was_run(ledger: Ledger) -> None:
     """The same attempts and timings, told with the program that was run; computed again, and no difference."""
-    own, twin = traced(ledger, "x"), traced(ledger, "y")
-    assert (own.executed, twin.executed) == (program_id("p", "x"), program_id("p", "x"))
-    assert twin.tests == own.tests
+    mine, twin = traced(ledger, "x"), traced(ledger, "y")
+    assert (mine.executed, twin.executed) == (program_id("p", "x"), program_id("p", "x"))
+    assert twin.tests == mine.tests
     assert [timing["wall_ns"] for test in twin.tests for timing in test.timings] == [5_000_000] * 2
-    assert twin.differences == own.differences == ()
+    assert twin.differences == mine.differences == ()
 
 
 def test_before_and_after_sealing_all_of_it_is_proven(ledger: Ledger) -> None:
@@ -180,11 +180,11 @@ def test_a_twin_s_bundle_is_proven_with_the_fact_that_lends(
     ledger: Ledger, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its evidence names the attempts of the program that was run; without the fact they are not its own."""
-    found = traced(ledger, name)
+    result = traced(ledger, name)
     with closing(Questions(ledger)) as questions:
-        dependencies = dependencies_of(ledger, questions, found)
+        dependencies = dependencies_of(ledger, questions, result)
     assert dependencies.evidence is not None
-    assert [row[0] for row in asdict(dependencies.evidence)["programs"]][-1] == found.reward["program_id"]
+    assert [row[0] for row in asdict(dependencies.evidence)["programs"]][-1] == result.reward["program_id"]
     path = tmp_path / "reward.zip"
     write_reward_bundle(path, ledger, dependencies)
     assert reward_verifier.main([], str(path)) == 0

@@ -120,9 +120,9 @@ def test_a_gap_is_admitted_and_open_until_filled(ledger: Ledger) -> None:
 
 def test_forks_are_quarantined(ledger: Ledger) -> None:
     """The same sequence with other values, and a frame that follows another history; the first history stays."""
-    stream, made, other = ledger.stream(), chain(3), chain(3, salt="x")
+    stream, made, second = ledger.stream(), chain(3), chain(3, salt="x")
     send(stream, made, 0, 1)
-    send(stream, other, 1, 2)
+    send(stream, second, 1, 2)
     assert drain(ledger, stream) == Drained(admitted=2, quarantined=2)
     assert rows(ledger, "SELECT reason FROM quarantine") == [("fork",), ("fork",)]
     send(stream, made, 2)
@@ -193,10 +193,10 @@ class Racing:
         return self.stream.ends()
 
     def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
-        found = self.stream.read(stream, partition, position, limit)
+        result = self.stream.read(stream, partition, position, limit)
         if self.raced == Drained():
             self.raced = drain(self.ledger, self.stream, limit=2)
-        return found
+        return result
 
 
 def test_a_faster_sink_on_a_growing_stream_is_no_lost_record(ledger: Ledger) -> None:
@@ -206,11 +206,11 @@ def test_a_faster_sink_on_a_growing_stream_is_no_lost_record(ledger: Ledger) -> 
 
     class Growing(Racing):
         def ends(self) -> Mapping[tuple[str, int], Position]:
-            found = self.stream.ends()
+            result = self.stream.ends()
             if self.raced == Drained():
                 send(self.stream, made, 2, 3)
                 self.raced = drain(self.ledger, self.stream)
-            return found
+            return result
 
     assert drain(ledger, Growing(stream, ledger)) == Drained()
     assert digests(ledger) == [frame.digest for frame in made]
@@ -233,21 +233,21 @@ class KilledError(Exception):
 
 def test_a_sink_killed_anywhere_loses_and_doubles_nothing(kind: Kind, empty_ledger: Location) -> None:
     """Killed before its 1st, 2nd, ... SQL statement or commit, then run again: the same ledger as without the kill."""
-    made, other = chain(4), chain(4, salt="x")
+    made, second = chain(4), chain(4, salt="x")
     reference = open_ledger(kind.copy(empty_ledger, "reference"))
     stream = reference.stream()
     send(stream, made, 0, 0, 2, 3)
-    send(stream, other, 1)
+    send(stream, second, 1)
     assert drain(reference, stream) == Drained(admitted=3, duplicates=1, quarantined=1)
     stream.close()
     kills = 0
     while True:
-        place = kind.copy(empty_ledger, f"killed-{kills}")
-        shutil.copy(reference.root / "stream.sqlite", place.root / "stream.sqlite")
-        victim = open_ledger(place)
+        index = kind.copy(empty_ledger, f"killed-{kills}")
+        shutil.copy(reference.root / "stream.sqlite", index.root / "stream.sqlite")
+        victim = open_ledger(index)
         finished = _drain_until(victim, kills)
         victim.close()
-        again = open_ledger(place)
+        again = open_ledger(index)
         assert verify(again).problems == ()
         assert again.cut().at("facts", PARTITION) in ({3} if finished else {0, 3})
         drain(again, again.stream())
@@ -266,8 +266,8 @@ TABLES = ("gap", "quarantine", "stream_position", "tail")
 
 def _contents(ledger: Ledger, table: str) -> list[tuple[Any, ...]]:
     """All rows; a quarantined record's number leaves gaps where transactions were rolled back."""
-    found = [row[1:] if table == "quarantine" else row for row in rows(ledger, f"SELECT * FROM {table}")]
-    return sorted(found)
+    result = [row[1:] if table == "quarantine" else row for row in rows(ledger, f"SELECT * FROM {table}")]
+    return sorted(result)
 
 
 def _drain_until(ledger: Ledger, left: int) -> bool:
@@ -304,23 +304,23 @@ def test_a_zombie_commits_nothing(ledger: Ledger) -> None:
     """Whoever was given the partition later has a higher epoch; what the older holder decided leaves no trace."""
     stream, made = ledger.stream(), chain(6)
     send(stream, made)
-    place = ("facts", PARTITION)
-    old = take_partition(ledger.engine, *place, Term("old", 0))
+    index = ("facts", PARTITION)
+    old = take_partition(ledger.engine, *index, Term("old", 0))
     assert old == 1
-    assert drain(ledger, stream, 2, leases={place: old}) == Drained(admitted=2)
+    assert drain(ledger, stream, 2, leases={index: old}) == Drained(admitted=2)
 
     class Taking(Racing):
         """The lease changes hands while the zombie reads."""
 
         def read(self, stream: str, partition: int, position: Position, limit: int) -> list[Stored]:
-            found = self.stream.read(stream, partition, position, limit)
-            assert take_partition(self.ledger.engine, *place, Term("new", 1), force=True) == 2
-            return found
+            result = self.stream.read(stream, partition, position, limit)
+            assert take_partition(self.ledger.engine, *index, Term("new", 1), force=True) == 2
+            return result
 
-    assert drain(ledger, Taking(stream, ledger), leases={place: old}) == Drained()
-    assert drain(ledger, stream, leases={place: old}) == Drained()
+    assert drain(ledger, Taking(stream, ledger), leases={index: old}) == Drained()
+    assert drain(ledger, stream, leases={index: old}) == Drained()
     assert rows(ledger, "SELECT count(*) FROM frame") == [(2,)]
-    assert drain(ledger, stream, leases={place: 2}) == Drained(admitted=4)
+    assert drain(ledger, stream, leases={index: 2}) == Drained(admitted=4)
     assert verify(ledger).problems == ()
 
 
@@ -333,18 +333,18 @@ def test_a_sink_takes_only_the_partitions_that_it_holds(ledger: Ledger) -> None:
     assert drain(ledger, stream, leases={("control", 0): epoch}) == Drained()
 
 
-def test_several_sinks_share_a_ledger(place: Location) -> None:
+def test_several_sinks_share_a_ledger(index: Location) -> None:
     """Four threads drain one stream, gaps, duplicates, forks and broken records included: each is counted once."""
-    made, other = chain(60), chain(60, salt="x")
+    made, second = chain(60), chain(60, salt="x")
     order = [n for n in range(60) if n % 7] + [0, 3, 3, 7, 14]
-    with closing(open_ledger(place)) as ledger, closing(ledger.stream()) as stream:
+    with closing(open_ledger(index)) as ledger, closing(ledger.stream()) as stream:
         for start in range(0, len(order), 4):
             send(stream, made, *order[start : start + 4])
-            send(stream, other, 1)
+            send(stream, second, 1)
         stream.append("facts", PARTITION, [Record({}, b"broken")])
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(_drain_often, [place] * 4))
-        assert sum(found, start=Drained()) == Drained(admitted=54, duplicates=2, quarantined=15)
+            result = list(pool.map(_drain_often, [index] * 4))
+        assert sum(result, start=Drained()) == Drained(admitted=54, duplicates=2, quarantined=15)
         assert len(set(digests(ledger))) == 54
         assert rows(ledger, "SELECT first_missing, last_missing FROM gap ORDER BY 1") == [
             (n, n) for n in range(21, 60, 7)
@@ -352,8 +352,8 @@ def test_several_sinks_share_a_ledger(place: Location) -> None:
         assert verify(ledger).problems == ()
 
 
-def _drain_often(place: Location) -> Drained:
-    with closing(open_ledger(place)) as ledger, closing(ledger.stream()) as stream:
+def _drain_often(index: Location) -> Drained:
+    with closing(open_ledger(index)) as ledger, closing(ledger.stream()) as stream:
         return sum((drain(ledger, stream, limit=5) for _ in range(30)), start=Drained())
 
 

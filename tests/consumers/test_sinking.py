@@ -18,8 +18,8 @@ from lapledger.ledger.streams.producer import Producer, partition_of
 from tests.consumers.edges import Desk
 from tests.consumers.histories import Campaign, Cell, all_facts
 
-PLACES = frozenset((name, partition) for name, count in PARTITIONS.items() for partition in range(count))
-ONE = frozenset({(FACTS, 0)})
+LOCATIONS = frozenset((name, partition) for name, count in PARTITIONS.items() for partition in range(count))
+SINGLE = frozenset({(FACTS, 0)})
 CAMPAIGN = Campaign("main", {"alpha": {"r1": tuple(Cell() for _ in range(30))}})
 HOME = partition_of(FACTS, "alpha")
 
@@ -33,8 +33,8 @@ def desk() -> Desk:
 @pytest.fixture
 def stream(both: Ledger) -> Iterator[Stream]:
     """The stream of the ledger."""
-    with closing(both.stream()) as opened:
-        yield opened
+    with closing(both.stream()) as opening:
+        yield opening
 
 
 def leases(ledger: Ledger, desk: Desk, name: str, *, broker: bool = False) -> PartitionLeases:
@@ -45,32 +45,32 @@ def leases(ledger: Ledger, desk: Desk, name: str, *, broker: bool = False) -> Pa
 def test_without_a_broker_a_partition_is_taken_only_when_it_is_free(both: Ledger, desk: Desk) -> None:
     """The second gets it when the first gives it back, or when the first was not heard of for the lease's time."""
     first, second = leases(both, desk, "a"), leases(both, desk, "b")
-    first.hold(ONE)
-    second.hold(ONE)
-    assert (set(first.held), set(second.held)) == (ONE, set())
+    first.hold(SINGLE)
+    second.hold(SINGLE)
+    assert (set(first.held), set(second.held)) == (SINGLE, set())
     first.hold(frozenset())
-    second.hold(ONE)
-    assert (set(first.held), set(second.held)) == (set(), ONE)
+    second.hold(SINGLE)
+    assert (set(first.held), set(second.held)) == (set(), SINGLE)
     desk.seconds += 31
-    first.hold(ONE)
-    second.hold(ONE)
-    assert (set(first.held), set(second.held)) == (ONE, set())
-    assert [line["lease_epochs"] for line in desk.told("leases lost", "b")] == [{"facts/0": 2}]
+    first.hold(SINGLE)
+    second.hold(SINGLE)
+    assert (set(first.held), set(second.held)) == (SINGLE, set())
+    assert [line["lease_epochs"] for line in desk.logged("leases lost", "b")] == [{"facts/0": 2}]
 
 
 def test_what_a_broker_assigns_is_taken_at_once_and_not_taken_back(both: Ledger, desk: Desk) -> None:
     """The new owner takes it by force; the old one, which has not heard of it yet, loses it and leaves it alone."""
     first, second = leases(both, desk, "a", broker=True), leases(both, desk, "b", broker=True)
-    first.hold(ONE)
-    second.hold(ONE)
+    first.hold(SINGLE)
+    second.hold(SINGLE)
     assert second.held == {(FACTS, 0): 2}
     for _ in range(3):
         desk.seconds += 11
-        second.hold(ONE)
-        first.hold(ONE)
+        second.hold(SINGLE)
+        first.hold(SINGLE)
         assert (first.held, second.held) == ({}, {(FACTS, 0): 2})
     first.hold(frozenset())
-    first.hold(ONE)  # assigned anew
+    first.hold(SINGLE)  # assigned anew
     assert first.held == {(FACTS, 0): 3}
 
 
@@ -87,38 +87,38 @@ def counts(ledger: Ledger) -> tuple[int, int]:
         return frames, connection.execute(links).scalar_one()
 
 
-def test_admitted_frames_are_told_with_their_ids(both: Ledger, stream: Stream, desk: Desk) -> None:
+def test_admitted_frames_are_reported_with_their_ids(both: Ledger, stream: Stream, desk: Desk) -> None:
     """One line a partition: the first and last admission, the frames, the lease, the position and the cut."""
     producer = Producer(stream, "epoch-1", "test", "0")
     producer.append(all_facts(CAMPAIGN))
     follower = sink(both, stream, desk, "a")
-    assert not follower.step(PLACES)
-    lines = {(line["stream"], line["partition"]): line for line in desk.told("admitted")}
+    assert not follower.step(LOCATIONS)
+    lines = {(line["stream"], line["partition"]): line for line in desk.logged("admitted")}
     count = both.cut().at(FACTS, HOME)
     assert count > 1
-    told = lines[FACTS, HOME]
-    assert (told["first"], told["last"]) == (1, count)
-    assert told["frames"] == [f"epoch-1.{FACTS}.{HOME}.0-{count - 1}"]
-    assert told["lease_epoch"] == 1
-    assert told["cut"] == str(both.cut())
+    logged = lines[FACTS, HOME]
+    assert (logged["first"], logged["last"]) == (1, count)
+    assert logged["frames"] == [f"epoch-1.{FACTS}.{HOME}.0-{count - 1}"]
+    assert logged["lease_epoch"] == 1
+    assert logged["cut"] == str(both.cut())
     assert lines[CONTROL, 0]["frames"] == [f"epoch-1.{CONTROL}.0.0-1"]
     before = len(desk.lines)
-    follower.step(PLACES)
+    follower.step(LOCATIONS)
     assert len(desk.lines) == before
     assert follower.finish()
-    assert set(desk.told("leases dropped")[0]["lease_epochs"]) == {f"{name}/{number}" for name, number in PLACES}
+    assert set(desk.logged("leases dropped")[0]["lease_epochs"]) == {f"{name}/{number}" for name, number in LOCATIONS}
 
 
 def test_quarantine_raises_an_alarm_without_the_payload(both: Ledger, stream: Stream, desk: Desk) -> None:
     """What the record calls itself is told, cut short and in plain letters; what it holds is not."""
     stream.append(FACTS, 0, [Record({"ce_id": "e.facts.0.7\x1b" + "x" * 500}, b"a secret")])
-    sink(both, stream, desk, "a").step(PLACES)
-    (line,) = desk.told("quarantined")
+    sink(both, stream, desk, "a").step(LOCATIONS)
+    (line,) = desk.logged("quarantined")
     assert (line["level"], line["alarm"], line["reason"]) == ("warning", True, "bad-header")
     assert line["ce_id"].startswith("e.facts.0.7\\x1b")
     assert len(line["ce_id"]) < 200
     assert "secret" not in str(desk.lines)
-    assert desk.told("passed")[0]["position"] > 0
+    assert desk.logged("passed")[0]["position"] > 0
 
 
 def test_a_sink_whose_lease_was_taken_leaves_the_partition_alone(both: Ledger, stream: Stream, desk: Desk) -> None:
@@ -126,15 +126,17 @@ def test_a_sink_whose_lease_was_taken_leaves_the_partition_alone(both: Ledger, s
     producer = Producer(stream, "epoch-1", "test", "0")
     producer.append(all_facts(CAMPAIGN))
     old, new = sink(both, stream, desk, "old"), sink(both, stream, desk, "new")
-    old.step(PLACES)
+    old.step(LOCATIONS)
     first = counts(both)[0]
     desk.seconds += 31
-    new.step(PLACES)
+    new.step(LOCATIONS)
     producer.append(all_facts(CAMPAIGN))
-    old.step(PLACES)
+    old.step(LOCATIONS)
     assert counts(both)[0] == first
-    assert set(desk.told("leases lost", "old")[0]["lease_epochs"]) == {f"{name}/{number}" for name, number in PLACES}
-    new.step(PLACES)
+    assert set(desk.logged("leases lost", "old")[0]["lease_epochs"]) == {
+        f"{name}/{number}" for name, number in LOCATIONS
+    }
+    new.step(LOCATIONS)
     assert counts(both)[0] == counts(both)[1] > first
 
 
@@ -151,14 +153,14 @@ def test_positions_are_shown_to_a_broker_and_a_refusal_stops_nothing(both: Ledge
     for seconds in (0.0, 0.5, 0.6, 2.0):
         stream.append(FACTS, 0, [Record({}, b"")])
         desk.seconds += seconds
-        follower.step(ONE)
+        follower.step(SINGLE)
     desk.seconds += 5
-    follower.step(ONE)
+    follower.step(SINGLE)
     ends = [positions[FACTS, 0] for positions in shown]
     assert ends == sorted(ends)
     assert len(ends) == 3
     assert ends[-1] == stream.ends()[FACTS, 0]
-    assert [line["reason"] for line in desk.told("positions not shown")] == ["refused"]
+    assert [line["reason"] for line in desk.logged("positions not shown")] == ["refused"]
 
 
 def test_one_busy_partition_keeps_no_other_waiting(
@@ -170,9 +172,9 @@ def test_one_busy_partition_keeps_no_other_waiting(
     stream.append(FACTS, 0, [Record({}, b"")])
     follower = sink(both, stream, desk, "a")
     for _ in range(8):
-        assert follower.step(PLACES)
-    places = {(line["stream"], line["partition"]) for line in desk.told("passed")}
-    assert places == {(CONTROL, 0), (FACTS, 0)}
-    while follower.step(PLACES):
+        assert follower.step(LOCATIONS)
+    locations = {(line["stream"], line["partition"]) for line in desk.logged("passed")}
+    assert locations == {(CONTROL, 0), (FACTS, 0)}
+    while follower.step(LOCATIONS):
         pass
-    assert len(desk.told("quarantined")) == 101
+    assert len(desk.logged("quarantined")) == 101

@@ -12,7 +12,7 @@ from lapledger.ledger.errors import Fault
 from lapledger.ledger.proof import verify
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.streams.local import LocalStream
-from tests.consumers.ledgers import feed, parquet_files, put, rows, whole
+from tests.consumers.ledgers import complete, feed, parquet_files, put, rows
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def ledger(both: Ledger) -> Ledger:
 
 def records(ledger: Ledger, stream: LocalStream) -> dict[tuple[str, int], int]:
     """How many records each partition of the stream keeps."""
-    return {place: stream.waiting(*place, 0) for place, end in stream.ends().items() if end}
+    return {location: stream.waiting(*location, 0) for location, end in stream.ends().items() if end}
 
 
 def test_what_is_sealed_is_forgotten_and_the_rest_is_kept(ledger: Ledger) -> None:
@@ -34,18 +34,18 @@ def test_what_is_sealed_is_forgotten_and_the_rest_is_kept(ledger: Ledger) -> Non
     with closing(ledger.stream()) as stream:
         trim(ledger, stream, trimmable(ledger, stream))
         tail = rows(ledger, "SELECT stream, partition, count(*) FROM tail GROUP BY stream, partition")
-        kept = {place: count for place, count in records(ledger, stream).items() if count}
+        kept = {location: count for location, count in records(ledger, stream).items() if count}
         assert kept == {(name, partition): count for name, partition, count in tail}
         put(ledger, "epoch-2", [])
         feed(ledger, "epoch-3", count=6)
         assert drain(ledger, stream).admitted == 0
-        assert whole(ledger).num_rows == 24
+        assert complete(ledger).num_rows == 24
         seal(ledger)
         compact(ledger, 0)
         trim(ledger, stream, trimmable(ledger, stream))
         assert sum(records(ledger, stream).values()) == 0
     feed(ledger, "epoch-4", count=6)
-    assert whole(ledger).num_rows == 30
+    assert complete(ledger).num_rows == 30
     assert verify(ledger).problems == ()
 
 
@@ -59,9 +59,9 @@ def test_nothing_is_sealed_nothing_is_forgotten(both: Ledger) -> None:
 
 def test_a_stream_made_anew_forgets_nothing(ledger: Ledger) -> None:
     """Its offsets are others than those that were sealed."""
-    other = LocalStream.create(ledger.root / "other.sqlite", "another")
-    with closing(other):
-        assert trimmable(ledger, other) == []
+    second = LocalStream.create(ledger.root / "other.sqlite", "another")
+    with closing(second):
+        assert trimmable(ledger, second) == []
 
 
 def test_a_damaged_ledger_keeps_its_stream(ledger: Ledger) -> None:

@@ -19,8 +19,8 @@ COUNTS = "SELECT outcome, count(*) AS runs FROM timing WHERE campaign_id = $camp
 @pytest.fixture(scope="module")
 def ledger(demo: Path) -> Iterator[lapledger.Ledger]:
     """The demo's ledger, open."""
-    with lapledger.open(demo) as opened:
-        yield opened
+    with lapledger.open(demo) as opening:
+        yield opening
 
 
 def test_every_public_name_is_there() -> None:
@@ -104,15 +104,15 @@ def test_a_replay_is_that_of_the_command(ledger: lapledger.Ledger, demo: Path) -
     replay = ledger.replay(tau=[100, "30"])
     shown = well("replay", "--tau", 100, "--tau", 30, "--ledger", demo, "--json").json
     assert [row["criterion"] for row in replay] == ["p_100", "p_30"]
-    assert [row["pass@1"] for row in replay] == [one["estimates"][0]["value"] for one in shown["criteria"]]
+    assert [row["pass@1"] for row in replay] == [item["estimates"][0]["value"] for item in shown["criteria"]]
     assert [[row["low"], row["high"]] for row in replay] == [
-        one["estimates"][0]["interval"] for one in shown["criteria"]
+        item["estimates"][0]["interval"] for item in shown["criteria"]
     ]
-    statuses = [verdict["status"] for one in shown["criteria"] for verdict in one["verdicts"]]
+    statuses = [verdict["status"] for item in shown["criteria"] for verdict in item["verdicts"]]
     assert [row["status"] for row in replay.verdicts] == statuses
     flips = [flip["program"] for flip in shown["flips"][0]["programs"]]
     assert [row["program"] for row in replay.flips] == flips
-    assert replay.warnings == tuple(dict.fromkeys(w for one in shown["criteria"] for w in one["warnings"]))
+    assert replay.warnings == tuple(dict.fromkeys(w for item in shown["criteria"] for w in item["warnings"]))
     assert repr(replay).startswith("campaign main\n")
 
 
@@ -123,8 +123,10 @@ def test_a_criterion_is_a_preset_a_file_or_a_value(ledger: lapledger.Ledger, tmp
     by_name = ledger.replay("top-30", timeout=0.5, settings={"clock": "cpu"}, model="human")
     by_file = ledger.replay(path, timeout="500ms", settings={"clock": "cpu"})
     by_value = ledger.replay(Criterion(tau="30", timeout_ms=500, clock="cpu"))
-    assert {one.judged[0].criterion.hash for one in (by_name, by_file, by_value)} == {by_value.judged[0].criterion.hash}
-    assert {tuple(row["status"] for row in one.verdicts) for one in (by_name, by_file, by_value)} == {
+    assert {item.judged[0].criterion.hash for item in (by_name, by_file, by_value)} == {
+        by_value.judged[0].criterion.hash
+    }
+    assert {tuple(row["status"] for row in item.verdicts) for item in (by_name, by_file, by_value)} == {
         tuple(row["status"] for row in by_name.verdicts)
     }
 
@@ -143,8 +145,8 @@ def test_pictures(ledger: lapledger.Ledger, demo: Path, tmp_path: Path) -> None:
 def test_a_comparison_is_that_of_the_command(ledger: lapledger.Ledger, demo: Path) -> None:
     """One row a tau and tier; a model against itself differs by 0."""
     comparison = ledger.compare("human", "human", tau=[50, 30])
-    words = ("--tau", 50, "--tau", 30, "--ledger", demo, "--json")
-    shown = well("compare", "human", "human", *words).json
+    args = ("--tau", 50, "--tau", 30, "--ledger", demo, "--json")
+    shown = well("compare", "human", "human", *args).json
     assert [(row["tau"], row["tier"], row["a"]) for row in comparison] == [
         (row["tau"], row["tier"], row["estimate"]["a"]) for row in shown["differences"]
     ]
@@ -158,11 +160,11 @@ def test_an_explanation_is_that_of_the_command(ledger: lapledger.Ledger, demo: P
     shown = well("why", "pairsums/bisect_all", "--ledger", demo, "--json").json
     keys = ("criterion", "status", "reason", "deciding_test", "q_lo", "factor", "note")
     assert [[row[key] for key in keys] for row in explained] == [
-        [one[key] for key in keys] for one in shown["explanations"]
+        [item[key] for key in keys] for item in shown["explanations"]
     ]
     assert explained.program == shown["program"]
-    (other,) = ledger.why("pairsums/bisect_all", "top-30", tau=10)
-    assert (other["criterion"], other["tau"], other["reward"]) == ("top-30+tau=10", "10", None)
+    (second,) = ledger.why("pairsums/bisect_all", "top-30", tau=10)
+    assert (second["criterion"], second["tau"], second["reward"]) == ("top-30+tau=10", "10", None)
 
 
 def test_a_cut_gives_the_same_answer_later(ledger: lapledger.Ledger, demo: Path) -> None:
@@ -202,12 +204,12 @@ def test_a_mistake_is_one_line(ledger: lapledger.Ledger, call: Any, message: str
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_closed_ledger_says_so(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_ledger_reports_so(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Closing twice is fine; nothing is printed by any of it."""
-    with lapledger.open(demo) as opened:
-        opened.timings()
-    opened.close()
+    with lapledger.open(demo) as opening:
+        opening.timings()
+    opening.close()
     with pytest.raises(lapledger.UserError, match="this ledger is closed"):
-        opened.sql("SELECT 1")
-    assert "closed" in repr(opened)
+        opening.sql("SELECT 1")
+    assert "closed" in repr(opening)
     assert capfd.readouterr() == ("", "")

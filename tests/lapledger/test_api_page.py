@@ -36,7 +36,7 @@ def test_a_block_gives_what_the_page_shows(
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_page_is_read_whole() -> None:
+def test_the_page_is_read_complete() -> None:
     """Every block of the page is one of those above."""
     assert len(BLOCKS) == PAGE.count("```python\n") >= 10
     assert sum(bool(output) for _, output in BLOCKS) == PAGE.count("```text\n")

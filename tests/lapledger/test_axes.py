@@ -26,11 +26,11 @@ def test_lists_and_ranges_by_hand():
 
 
 @given(first=tenths, step=tenths, count=st.integers(0, 60), rest=st.integers(0, 9))
-def test_a_range_is_first_plus_whole_steps(first, step, count, rest):
+def test_a_range_is_first_plus_complete_steps(first, step, count, rest):
     """Every value is first + i step, and the last is at most one step before the end that was asked for."""
     last = first + count * step + step * rest / 10
-    words = ":".join(f"{float(value):.9f}".rstrip("0").rstrip(".") for value in (first, last, step))
-    assert factors("--alpha", words) == tuple(float(first + i * step) for i in range(count + 1))
+    args = ":".join(f"{float(value):.9f}".rstrip("0").rstrip(".") for value in (first, last, step))
+    assert factors("--alpha", args) == tuple(float(first + i * step) for i in range(count + 1))
 
 
 @pytest.mark.parametrize(

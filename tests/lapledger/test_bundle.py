@@ -104,7 +104,7 @@ def test_a_bundle_proves_a_reward_without_a_ledger(home: Path, check: Check) -> 
     assert (done.code, done.out) == (0, check(home / "reward.zip", "--head", kept).stdout)
 
 
-def test_it_holds_what_the_reward_rests_on(home: Path) -> None:
+def test_it_holds_what_the_reward_depends_on(home: Path) -> None:
     """Frames of every type behind it, sources, inputs and answers, its evidence in words, and the trace."""
     files = files_of(home / "reward.zip")
     stated = json.loads(files["bundle.json"])
@@ -151,8 +151,8 @@ def test_every_altered_part_is_found(home: Path, tmp_path: Path, capsys: pytest.
                 assert reward.main([], str(bundle)) == 1, name
                 assert capsys.readouterr().out.startswith("WRONG: ")
     head = json.loads(files["bundle.json"])["head"]
-    for other in ("0" * 64 + head[64:], head.replace("@control=", "@control=9")):
-        assert reward.main(["--head", other], str(home / "reward.zip")) == 1
+    for second in ("0" * 64 + head[64:], head.replace("@control=", "@control=9")):
+        assert reward.main(["--head", second], str(home / "reward.zip")) == 1
     (tmp_path / "none.zip").write_bytes(b"PK")
     assert reward.main([], str(tmp_path / "none.zip")) == 1
     assert reward.main([], str(tmp_path / "missing.zip")) == 1

@@ -38,14 +38,14 @@ def copy(folder: Path, tmp_path: Path) -> Path:
 
 def test_replay_states_its_denominators(folder: Path) -> None:
     """Six programs, four of them pass every test: pass@1 is 4/6 by definition; three references, so pools of 2 or 3."""
-    found = well("replay", "--tau", "100", "--json", cwd=folder).json
-    (criterion,) = found["criteria"]
+    result = well("replay", "--tau", "100", "--json", cwd=folder).json
+    (criterion,) = result["criteria"]
     (estimate,) = criterion["estimates"]
     assert (estimate["model"], estimate["problems"], estimate["programs"]) == ("human", 1, 6)
     assert (estimate["passed"], estimate["failed"], estimate["undecided"], criterion["missing"]) == (4, 2, 0, 0)
     assert estimate["value"] == pytest.approx(4 / 6)
     assert (estimate["references_min"], estimate["references_max"], estimate["interval"]) == (2, 3, None)
-    assert found["problems"][0].startswith("sums.")
+    assert result["problems"][0].startswith("sums.")
 
 
 def test_the_table_names_cut_and_criterion_and_warns(folder: Path) -> None:
@@ -60,17 +60,17 @@ def test_the_table_names_cut_and_criterion_and_warns(folder: Path) -> None:
 def test_two_criteria_count_and_name_their_flips(folder: Path) -> None:
     """From pure correctness to the fastest half: what passes the first alone is a flip, and nothing was run."""
     before = sql(folder / ".lap", "SELECT count(*) FROM execution")
-    words = ("replay", "--criterion", "correct", "--against", "top-50")
-    found = well(*words, "--json", cwd=folder).json
-    first, second = ({v["program"]: v["status"] for v in c["verdicts"]} for c in found["criteria"])
+    args = ("replay", "--criterion", "correct", "--against", "top-50")
+    result = well(*args, "--json", cwd=folder).json
+    first, second = ({v["program"]: v["status"] for v in c["verdicts"]} for c in result["criteria"])
     flipped = {program for program in first if first[program] != second[program]}
-    (flips,) = found["flips"]
+    (flips,) = result["flips"]
     assert {row["program"] for row in flips["programs"]} == flipped
     assert flips["count"] == len(flipped) > 0
-    shown = well(*words, cwd=folder).out
+    shown = well(*args, cwd=folder).out
     noun = "verdict" if len(flipped) == 1 else "verdicts"
     assert f"correct -> top-50: {len(flipped)} {noun} flipped; no programs were re-executed" in shown
-    named = well(*words, "--flips", cwd=folder).out
+    named = well(*args, "--flips", cwd=folder).out
     assert all(program in named for program in flipped)
     assert sql(folder / ".lap", "SELECT count(*) FROM execution") == before
 
@@ -110,22 +110,22 @@ def test_from_reward_to_reason_to_raw_timings(copy: Path) -> None:
     by_program = {row["program_id"].split("/")[1].split(".")[0]: row for row in rewards}
     assert by_program["zero"]["value"] == -1.0
     assert by_program["slower"]["value"] == -1.0
-    (told,) = well("why", "slower", "--json", cwd=copy).json["explanations"]
-    assert (told["criterion"], told["status"], told["reward"]["value"]) == ("top-50", "fail", -1.0)
-    assert told["reward"]["id"] == by_program["slower"]["reward_id"]
-    assert told["reason"].startswith("too slow: q ")
-    assert told["distance_q"] == pytest.approx(told["q_lo"] - 0.5)
-    assert "/secret/optimization/" in told["deciding_test"]
-    found = well("trace", told["reward"]["id"][:16], "--json", cwd=copy).json
-    assert (found["differences"], found["recomputed"]) == ([], found["reward"])
-    timed = [test for test in found["tests"] if test["percentile"] is not None]
+    (seen,) = well("why", "slower", "--json", cwd=copy).json["explanations"]
+    assert (seen["criterion"], seen["status"], seen["reward"]["value"]) == ("top-50", "fail", -1.0)
+    assert seen["reward"]["id"] == by_program["slower"]["reward_id"]
+    assert seen["reason"].startswith("too slow: q ")
+    assert seen["distance_q"] == pytest.approx(seen["q_lo"] - 0.5)
+    assert "/secret/optimization/" in seen["deciding_test"]
+    result = well("trace", seen["reward"]["id"][:16], "--json", cwd=copy).json
+    assert (result["differences"], result["recomputed"]) == ([], result["reward"])
+    timed = [test for test in result["tests"] if test["percentile"] is not None]
     assert len(timed) == 3
     walls = sql(
         copy / ".lap", "SELECT test_id, wall_ns FROM timing JOIN program USING (program_id) WHERE name = 'slower.py'"
     )
-    assert {t["test_id"]: t["timings"][0]["wall_ns"] for t in found["tests"]} == dict(walls)
-    assert all(test["duration_ns"] == test["timings"][0]["wall_ns"] for test in found["tests"])
-    tree = well("trace", told["reward"]["id"][:16], cwd=copy).out
+    assert {t["test_id"]: t["timings"][0]["wall_ns"] for t in result["tests"]} == dict(walls)
+    assert all(test["duration_ns"] == test["timings"][0]["wall_ns"] for test in result["tests"])
+    tree = well("trace", seen["reward"]["id"][:16], cwd=copy).out
     assert "recomputed: reward matches" in tree
     assert tree.count("timing 0: wall ") == len(walls)
     proof = well("verify", "--json", cwd=copy).json
@@ -145,7 +145,7 @@ def test_verify_fails_loudly_on_a_changed_byte(copy: Path) -> None:
     assert any(segment.name in problem for problem in done.json["problems"])
 
 
-def test_verify_asks_named_replays_again(copy: Path) -> None:
+def test_verify_requests_named_replays_again(copy: Path) -> None:
     """A stored replay is proven; one that claims other verdicts than its cut gives is named, and nothing is proven."""
     well("replay", "--criterion", "top-50", "--name", "half", "--reason", "r", "--store", cwd=copy)
     assert "proven" in well("verify", cwd=copy).out
@@ -213,26 +213,26 @@ def test_every_setting_shows_its_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("slots = 0", "setting 'slots' from file"),
         ("slotss = 1", "setting 'slotss'"),
         ("slots = ", "lap.toml: not valid TOML"),
     ],
 )
-def test_a_wrong_setting_names_its_source(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_setting_names_its_source(tmp_path: Path, text: str, message: str) -> None:
     """One line, exit code 2."""
     (tmp_path / "lap.toml").write_text(text)
     done = lap("config", "show", cwd=tmp_path)
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert said in done.err
+    assert message in done.err
 
 
 def test_doctor_names_the_sandbox() -> None:
     """It runs an empty program for real, in the isolation that it names."""
-    found = well("doctor", "--json").json
-    assert found["sandbox"]["state"] in ("bubblewrap", "plain")
-    assert "an empty program takes" in found["interpreter"]["advice"]
+    result = well("doctor", "--json").json
+    assert result["sandbox"]["state"] in ("bubblewrap", "plain")
+    assert "an empty program takes" in result["interpreter"]["advice"]
 
 
 def test_views_are_listed(folder: Path) -> None:
@@ -245,25 +245,25 @@ def test_views_are_listed(folder: Path) -> None:
 
 def test_a_head_written_down_is_checked_later(copy: Path) -> None:
     """The word still holds after more facts and sealing; another head, or a cut beyond the ledger, is a problem."""
-    word = well("verify", "--print-head", cwd=copy).out.strip()
+    label = well("verify", "--print-head", cwd=copy).out.strip()
     shown = well("verify", "--print-head", "--json", cwd=copy).json
     proven = well("verify", "--json", cwd=copy).json
-    assert word == shown["token"] == f"{proven['head']}@{proven['cut']}" == f"{shown['head']}@{shown['cut']}"
+    assert label == shown["token"] == f"{proven['head']}@{proven['cut']}" == f"{shown['head']}@{shown['cut']}"
     well("run", "--campaign", "second", cwd=copy)
     well("seal", cwd=copy)
-    assert well("verify", "--head", word, "--json", cwd=copy).json["problems"] == []
-    for wrong in (f"{'0' * 64}@{shown['cut']}", word.replace("@control=", "@control=9")):
+    assert well("verify", "--head", label, "--json", cwd=copy).json["problems"] == []
+    for wrong in (f"{'0' * 64}@{shown['cut']}", label.replace("@control=", "@control=9")):
         done = lap("verify", "--head", wrong, "--json", cwd=copy)
         assert done.code == 1
         assert len(done.json["problems"]) == 1
 
 
 @pytest.mark.parametrize(
-    "words", [("--against", "nonsense"), ("--against", f"{'0' * 64}@here"), ("--head", "--against", "x")]
+    "args", [("--against", "nonsense"), ("--against", f"{'0' * 64}@here"), ("--head", "--against", "x")]
 )
-def test_a_head_that_is_none_is_the_users_mistake(folder: Path, words: tuple[str, ...]) -> None:
+def test_a_head_that_is_none_is_the_users_mistake(folder: Path, args: tuple[str, ...]) -> None:
     """One line on stderr, exit code 2, nothing on stdout."""
-    done = lap("verify", *words, cwd=folder)
+    done = lap("verify", *args, cwd=folder)
     assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
 
 
@@ -313,11 +313,11 @@ def test_the_demo_deletes_nothing_but_a_demo(copy: Path) -> None:
 
 def test_json_is_json(copy: Path) -> None:
     """nan and infinity are null, which every reader of JSON takes."""
-    found = well("sql", "SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b, 1.5 AS c", "--json", cwd=copy)
-    assert json.loads(found.out, parse_constant=pytest.fail)["rows"][0][:2] == [None, None]
+    result = well("sql", "SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b, 1.5 AS c", "--json", cwd=copy)
+    assert json.loads(result.out, parse_constant=pytest.fail)["rows"][0][:2] == [None, None]
 
 
 def test_two_columns_of_one_name_are_both_shown(copy: Path) -> None:
     """As a join gives them."""
-    found = well("sql", "SELECT 1 AS a, 2 AS a", "--json", cwd=copy).json
-    assert (found["columns"], found["rows"]) == (["a", "a"], [[1, 2]])
+    result = well("sql", "SELECT 1 AS a, 2 AS a", "--json", cwd=copy).json
+    assert (result["columns"], result["rows"]) == (["a", "a"], [[1, 2]])

@@ -21,7 +21,7 @@ def source(problem: str, name: str) -> bytes:
     return (" + ".join(["x"] * LENGTH[problem]) + f"  # {name}\n").encode()
 
 
-def told(fact):
+def logged(fact):
     """Sources that can be counted; rollouts that made the programs of `run`, whose models then do not say the step."""
     if isinstance(fact, ProgramAdded):
         made = replace(fact, source_blob=blob_digest(source(fact.problem_id, fact.name)))
@@ -66,7 +66,7 @@ def rollouts():
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ledger in `.lap`: rollouts of one run, and every reference's source as a blob."""
     home = tmp_path_factory.mktemp("rollouts")
-    make_many(home / ".lap", more=rollouts(), change=told)
+    make_many(home / ".lap", more=rollouts(), change=logged)
     ledger = open_ledger(home / ".lap")
     try:
         ledger.blobs.put_many(source(problem, f"h{i}.py") for problem in PROBLEMS for i in range(10))
@@ -77,14 +77,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_checkpoints_from_rollouts(folder: Path) -> None:
     """Policies 100 and 900 sampled what the models run-1k and run-2k did: p_50 is 2/4 and 3/4."""
-    found = well("curve", "--tau", "50", "--tiers", "none", "--json", cwd=folder).json["points"]
-    assert [(one["run"], one["step"], one["p_tau"], one["programs"]) for one in found] == [
+    result = well("curve", "--tau", "50", "--tiers", "none", "--json", cwd=folder).json["points"]
+    assert [(item["run"], item["step"], item["p_tau"], item["programs"]) for item in result] == [
         ("qwen-rl", 100, 50, 12),
         ("qwen-rl", 900, 75, 12),
     ]
     assert (
         well("curve", "--training", "qwen-rl", "--tau", "50", "--tiers", "none", "--json", cwd=folder).json["points"]
-        == found
+        == result
     )
     done = lap("curve", "--training", "other", cwd=folder)
     assert (done.code, "no such run in this campaign; choose one of qwen-rl" in done.err) == (2, True)
@@ -92,11 +92,11 @@ def test_checkpoints_from_rollouts(folder: Path) -> None:
 
 def test_tiers_by_tokens(folder: Path) -> None:
     """9, 99 and 39 tokens: one problem in each tercile, the shortest easy; asked for or by default."""
-    for words in ((), ("--tiers", "tokens")):
-        found = well("curve", "--tau", "50", *words, "--json", cwd=folder).json
-        assert found["tiers"] == "tiers: terciles of the references' median token count"
-        assert list(dict.fromkeys(one["tier"] for one in found["points"])) == ["all", "easy", "medium", "hard"]
-        assert [one["problems"] for one in found["points"]] == [3, 3, 1, 1, 1, 1, 1, 1]
+    for args in ((), ("--tiers", "tokens")):
+        result = well("curve", "--tau", "50", *args, "--json", cwd=folder).json
+        assert result["tiers"] == "tiers: terciles of the references' median token count"
+        assert list(dict.fromkeys(item["tier"] for item in result["points"])) == ["all", "easy", "medium", "hard"]
+        assert [item["problems"] for item in result["points"]] == [3, 3, 1, 1, 1, 1, 1, 1]
 
 
 def test_tiers_that_the_problems_came_with(tmp_path: Path) -> None:
@@ -104,11 +104,11 @@ def test_tiers_that_the_problems_came_with(tmp_path: Path) -> None:
     names = dict(zip(PROBLEMS, ("div2", "div1", "div2"), strict=True))
 
     def named(fact):
-        return replace(fact, tier=names[fact.problem_id]) if isinstance(fact, ProblemAdded) else told(fact)
+        return replace(fact, tier=names[fact.problem_id]) if isinstance(fact, ProblemAdded) else logged(fact)
 
     make_many(tmp_path / ".lap", more=rollouts(), change=named)
-    for words in ((), ("--tiers", "stored")):
-        found = well("curve", "--tau", "100", *words, "--json", cwd=tmp_path).json
-        assert found["tiers"] == "tiers as the problems came with"
-        sizes = {one["tier"]: one["problems"] for one in found["points"]}
+    for args in ((), ("--tiers", "stored")):
+        result = well("curve", "--tau", "100", *args, "--json", cwd=tmp_path).json
+        assert result["tiers"] == "tiers as the problems came with"
+        sizes = {item["tier"]: item["problems"] for item in result["points"]}
         assert sizes == {"all": 3, "div1": 1, "div2": 2}

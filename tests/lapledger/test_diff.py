@@ -33,21 +33,21 @@ def ledger(tmp_path: Path) -> Path:
     """References of 10 to 40 ms, `middle` of 25 ms, and two replays: `loose` and `strict`."""
     root = tmp_path / "lap"
     make_campaign(root, (*REFERENCES, MODELS[0]))
-    for words in (CORRECT, STRICT):
-        well("replay", *words, "--store", "--ledger", root)
+    for args in (CORRECT, STRICT):
+        well("replay", *args, "--store", "--ledger", root)
     return root
 
 
 def test_flips_with_the_timings_that_turned_them(ledger: Path) -> None:
     """Per-test top 30 passes ref10 alone. `middle` lies at k 4 of 8, between 20 and 30 ms; ref40 at 6 of 6."""
-    found = well("diff", "loose", "strict", "--ledger", ledger, "--json").json
-    assert found["count"] == 4
-    assert found["tally"] == [
+    result = well("diff", "loose", "strict", "--ledger", ledger, "--json").json
+    assert result["count"] == 4
+    assert result["tally"] == [
         {"model": "human", "kind": "pass -> fail", "count": 3},
         {"model": "model", "kind": "pass -> fail", "count": 1},
     ]
-    assert (found["a"]["differences"], found["b"]["differences"], found["through"]) == ([], [], None)
-    flips = {flip["program"]: flip for flip in found["flips"]}
+    assert (result["a"]["differences"], result["b"]["differences"], result["through"]) == ([], [], None)
+    flips = {flip["program"]: flip for flip in result["flips"]}
     middle = flips[program_id(STEPS, "middle")]
     assert (middle["before"], middle["after"], middle["problem"]) == ("pass", "fail", STEPS)
     assert middle["reason_after"] == "too slow: q 1/2 = 0.5 > 0.3"
@@ -60,7 +60,7 @@ def test_flips_with_the_timings_that_turned_them(ledger: Path) -> None:
     assert (last["rank"], last["references"], last["next_slower"]) == ([6, 6], 3, None)
 
 
-def test_the_table_tells_the_same(ledger: Path) -> None:
+def test_the_table_reports_the_same(ledger: Path) -> None:
     """One block a flip, then the summary by model and kind, and both cuts."""
     done = well("diff", "loose", "strict", "--rows", "1", "--ledger", ledger)
     assert f"{program_id(STEPS, 'middle')}  (model)  pass -> fail" in done.out
@@ -73,33 +73,33 @@ def test_the_table_tells_the_same(ledger: Path) -> None:
     assert well("diff", "loose", "strict", "--rows", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
 
 
-def test_a_limit_in_force_is_told(ledger: Path) -> None:
+def test_a_limit_in_force_is_reported(ledger: Path) -> None:
     """A judged limit of 26 ms makes ref30 and ref40 fail on t0; middle stays. The other side had no limit."""
-    words = ("--timeout", "26ms", "--name", "limited", "--reason", "shorter", "--store")
-    well("replay", *words, "--ledger", ledger)
-    found = well("diff", "loose", "limited", "--ledger", ledger, "--json").json
-    flips = {flip["program"]: flip for flip in found["flips"]}
+    args = ("--timeout", "26ms", "--name", "limited", "--reason", "shorter", "--store")
+    well("replay", *args, "--ledger", ledger)
+    result = well("diff", "loose", "limited", "--ledger", ledger, "--json").json
+    flips = {flip["program"]: flip for flip in result["flips"]}
     assert set(flips) == {program_id(STEPS, "ref30"), program_id(STEPS, "ref40")}
-    one = flips[program_id(STEPS, "ref30")]
-    assert (one["timing_before"]["limit"], one["timing_after"]["limit"]) == (None, [26 * MS, 26 * MS])
-    assert one["timing_after"]["hard_limit_ns"] == 10_000 * MS
+    item = flips[program_id(STEPS, "ref30")]
+    assert (item["timing_before"]["limit"], item["timing_after"]["limit"]) == (None, [26 * MS, 26 * MS])
+    assert item["timing_after"]["hard_limit_ns"] == 10_000 * MS
     assert "30 ms, limit 26 ms" in well("diff", "loose", "limited", "--ledger", ledger).out
 
 
 def test_two_criteria_at_one_cut(ledger: Path) -> None:
     """The same flips without any stored replay; an older cut can be asked too."""
-    words = ("diff", "--criterion-a", "correct", "--criterion-b", "per-test-top-30", "--ledger", ledger, "--json")
-    found, stored = well(*words).json, well("diff", "loose", "strict", "--ledger", ledger, "--json").json
-    assert found["flips"] == stored["flips"]
-    assert found["a"]["cut"] == found["b"]["cut"]
+    args = ("diff", "--criterion-a", "correct", "--criterion-b", "per-test-top-30", "--ledger", ledger, "--json")
+    result, stored = well(*args).json, well("diff", "loose", "strict", "--ledger", ledger, "--json").json
+    assert result["flips"] == stored["flips"]
+    assert result["a"]["cut"] == result["b"]["cut"]
     before = well("replay", "--list", "--ledger", ledger, "--json").json["replays"][0]["cut"]
-    assert well(*words, "--at", before).json["b"]["cut"] == before
+    assert well(*args, "--at", before).json["b"]["cut"] == before
     backwards = well("diff", "strict", "loose", "--ledger", ledger, "--json").json
     assert {row["kind"] for row in backwards["tally"]} == {"fail -> pass"}
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("args", "message"),
     [
         ((), "give two stored replays"),
         (("loose",), "give two stored replays"),
@@ -110,11 +110,11 @@ def test_two_criteria_at_one_cut(ledger: Path) -> None:
         (("--criterion-a", "correct", "--criterion-b", "topp"), "did you mean"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(ledger: Path, words: tuple, said: str) -> None:
+def test_what_cannot_be_compared_is_refused(ledger: Path, args: tuple, message: str) -> None:
     """One line and exit code 2."""
-    done = lap("diff", *words, "--ledger", ledger)
+    done = lap("diff", *args, "--ledger", ledger)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert said in done.err
+    assert message in done.err
 
 
 def test_programs_of_two_campaigns_do_not_meet(ledger: Path) -> None:
@@ -134,13 +134,13 @@ def test_programs_of_two_campaigns_do_not_meet(ledger: Path) -> None:
     assert "only through a named calibration" in named.err
 
 
-def test_a_stored_verdict_that_the_facts_deny_is_said_loudly(ledger: Path) -> None:
+def test_a_stored_verdict_that_the_facts_deny_is_stated_loudly(ledger: Path) -> None:
     """A replay that claims another verdict than its cut gives: the facts count, the exit code is 1, and it is named."""
-    with closing(open_ledger(ledger)) as opened, closing(Questions(opened)) as questions:
+    with closing(open_ledger(ledger)) as opening, closing(Questions(opening)) as questions:
         row = find_replay(questions, "strict")
-        held = json.loads(opened.blobs.get(row["verdicts_blob"]))
+        held = json.loads(opening.blobs.get(row["verdicts_blob"]))
         held["problems"][0]["status"] = [1 for _ in held["problems"][0]["status"]]
-        blob = opened.blobs.put(json.dumps(held).encode())
+        blob = opening.blobs.put(json.dumps(held).encode())
     event = dataclasses.replace(ReplayCompleted(**row), name="forged", replay_id="f" * 64, verdicts_blob=blob)
     append(ledger, [event])
     done = lap("diff", "loose", "forged", "--ledger", ledger)
@@ -148,6 +148,6 @@ def test_a_stored_verdict_that_the_facts_deny_is_said_loudly(ledger: Path) -> No
     assert "WARNING: replay 'forged' no longer matches the data at its cut: 5 differences" in done.err
     assert "stored as pass, the facts at its cut say fail" in done.err
     assert "loose -> forged: 4 flips" in done.out
-    found = json.loads(lap("diff", "loose", "forged", "--ledger", ledger, "--json").out)
-    assert len(found["b"]["differences"]) == 5  # four verdicts and an id that is no hash of them
-    assert found["b"]["differences"][-1] == "its id is not that of its question and evidence"
+    result = json.loads(lap("diff", "loose", "forged", "--ledger", ledger, "--json").out)
+    assert len(result["b"]["differences"]) == 5  # four verdicts and an id that is no hash of them
+    assert result["b"]["differences"][-1] == "its id is not that of its question and evidence"

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", ["cli.md", "events.md", "views.md", "criteria.md"])
-def test_a_committed_page_is_what_the_code_says(name: str) -> None:
+def test_a_committed_page_is_what_the_code_reports(name: str) -> None:
     """Byte for byte; `make docs` writes it anew."""
     assert (ROOT / "docs" / name).read_text() == pages()[name]
 

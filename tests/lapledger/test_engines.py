@@ -11,7 +11,7 @@ from tests.support.lap import lap, process, well
 from tests.support.many_ledgers import make_many
 from tests.support.screen_ledgers import MODELS, REFERENCES, make_campaign
 
-ASKED = ("--tau", "100", "--tau", "50", "--tau", "20", "--flips", "--json")
+REQUESTED = ("--tau", "100", "--tau", "50", "--tau", "20", "--flips", "--json")
 
 
 @pytest.fixture(scope="module")
@@ -32,24 +32,26 @@ def folder() -> Iterator[Path]:
 @pytest.mark.parametrize("criterion", ["correct", "per-test-top-30", "raw-duration", "ranked-worst-p50"])
 def test_torch_answers_as_numpy_does(ledger: Path, criterion: str) -> None:
     """Every verdict, rank, bound and estimate of several taus."""
-    words = "replay", "--criterion", criterion, "--ledger", ledger, *ASKED
-    assert well(*words, "--device", "cpu").json == well(*words).json
+    args = "replay", "--criterion", criterion, "--ledger", ledger, *REQUESTED
+    assert well(*args, "--device", "cpu").json == well(*args).json
 
 
 def test_torch_gives_the_known_answer(tmp_path: Path) -> None:
     """Two of four references are faster than `middle`, and two of their own scores smaller than its 1/2: q = 4/8."""
     make_campaign(tmp_path / "lap", (*REFERENCES, *MODELS))
-    (found,) = well("replay", "--tau", "50", "--device", "cpu", "--ledger", tmp_path / "lap", "--json").json["criteria"]
-    (middle,) = [verdict for verdict in found["verdicts"] if "/middle." in verdict["program"]]
+    (result,) = well("replay", "--tau", "50", "--device", "cpu", "--ledger", tmp_path / "lap", "--json").json[
+        "criteria"
+    ]
+    (middle,) = [verdict for verdict in result["verdicts"] if "/middle." in verdict["program"]]
     assert (middle["status"], middle["q"]) == ("pass", [4, 4, 8])
 
 
 def test_processes_answer_as_one_does_and_leave_nothing_behind(ledger: Path, folder: Path) -> None:
     """Two real processes, started once for three taus; no process, file or token of theirs is left after it."""
-    words = "replay", "--ledger", ledger, *ASKED
-    done = process(*words, "--engine", "ray", "--workers", "2", TMPDIR=str(folder), HOME=str(folder))
+    args = "replay", "--ledger", ledger, *REQUESTED
+    done = process(*args, "--engine", "ray", "--workers", "2", TMPDIR=str(folder), HOME=str(folder))
     assert (done.code, done.err) == (0, "starting the processes of a Ray cluster on this machine\n")
-    assert done.json == well(*words).json
+    assert done.json == well(*args).json
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not [command for command in commands if f"{folder}/".encode() in command]
     assert list(folder.iterdir()) == []

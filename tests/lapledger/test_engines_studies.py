@@ -39,43 +39,43 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [SIMULATE, SWEEP, (*SWEEP, *RELATIVE), ROBUSTNESS, MATRIX, CURVE, COMPARE],
-    ids=lambda words: f"{words[0]}{'-relative' if words[-1] == 'relative-p50' else ''}",
+    ids=lambda args: f"{args[0]}{'-relative' if args[-1] == 'relative-p50' else ''}",
 )
-def test_processes_answer_as_one_does(ledger: Path, address: str, words: tuple[str, ...]) -> None:
+def test_processes_answer_as_one_does(ledger: Path, address: str, args: tuple[str, ...]) -> None:
     """Two processes, which the command joins from a process of its own; draws, intervals and bounds among it."""
-    asked = (*words, "--ledger", ledger, "--json")
-    done = process(*asked, "--engine", "ray", "--cluster", address, **private_settings())
+    wanted = (*args, "--ledger", ledger, "--json")
+    done = process(*wanted, "--engine", "ray", "--cluster", address, **private_settings())
     assert (done.code, done.err) == (0, "")
-    assert done.out == well(*asked).out
+    assert done.out == well(*wanted).out
 
 
 def test_a_command_starts_processes_of_its_own(ledger: Path) -> None:
     """One process alone, started for one command, pays the same draws as none."""
-    asked = (*SIMULATE, "--criterion", "top-50", "--criterion", "multitask", "--ledger", ledger, "--json")
-    done = process(*asked, "--engine", "ray", "--workers", "1")
+    wanted = (*SIMULATE, "--criterion", "top-50", "--criterion", "multitask", "--ledger", ledger, "--json")
+    done = process(*wanted, "--engine", "ray", "--workers", "1")
     assert (done.code, done.err) == (0, "starting the processes of a Ray cluster on this machine\n")
-    assert done.out == well(*asked).out
+    assert done.out == well(*wanted).out
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [SIMULATE, MATRIX, CURVE, (*CURVE, *RELATIVE), COMPARE, (*COMPARE, "--criterion", "per-test-top-30")],
-    ids=lambda words: f"{words[0]}-{words[-1]}",
+    ids=lambda args: f"{args[0]}-{args[-1]}",
 )
-def test_torch_answers_as_numpy_does(ledger: Path, words: tuple[str, ...]) -> None:
+def test_torch_answers_as_numpy_does(ledger: Path, args: tuple[str, ...]) -> None:
     """Every count, draw, interval and bound, whatever the criteria."""
-    asked = (*words, "--ledger", ledger, "--json")
-    assert well(*asked, "--device", "cpu").out == well(*asked).out
+    wanted = (*args, "--ledger", ledger, "--json")
+    assert well(*wanted, "--device", "cpu").out == well(*wanted).out
 
 
-@pytest.mark.parametrize("words", [SWEEP, ROBUSTNESS], ids=lambda words: words[0])
-def test_a_grid_on_a_device_is_refused(ledger: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", [SWEEP, ROBUSTNESS], ids=lambda args: args[0])
+def test_a_grid_on_a_device_is_refused(ledger: Path, args: tuple[str, ...]) -> None:
     """Rather than answered without it: exit code 2 and one line. Help offers the cluster alone."""
-    offered = [flag for flag in ("--device", "--engine") if f"  {flag} " in well(words[0], "--help").out]
+    offered = [flag for flag in ("--device", "--engine") if f"  {flag} " in well(args[0], "--help").out]
     assert offered == ["--engine"]
-    done = lap(*words, "--ledger", ledger, "--device", "cpu")
+    done = lap(*args, "--ledger", ledger, "--device", "cpu")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
         "lap: --device cpu: a grid of replays is counted in machine code or by numpy; leave it out, or spread the"

@@ -23,14 +23,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "ledger"
 
 
-def check(done: Done, *words: str, code: int = 2) -> None:
+def check(done: Done, *args: str, code: int = 2) -> None:
     """One line that holds all the words, nothing on stdout, and the exit code."""
     assert done.code == code, done
     assert len(done.err.splitlines()) == 1, done.err
     assert done.err.startswith("lap: ")
     assert "Traceback" not in done.err
-    for word in words:
-        assert word in done.err
+    for label in args:
+        assert label in done.err
     assert done.out == ""
 
 
@@ -38,7 +38,7 @@ AHEAD = "control=999,facts=9.9.9.9,requests=9"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("args", "message"),
     [
         (("replay", "--criterion", "nofile.toml"), ("nofile.toml", "No such file", "give a TOML file")),
         (("replay", "--criterion", "topp-30"), ("'topp-30'", "did you mean 'top-30'")),
@@ -67,13 +67,13 @@ AHEAD = "control=999,facts=9.9.9.9,requests=9"
         (("frobnicate",), ("no such command 'frobnicate'", "lap --help")),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    filled: Path, tmp_path: Path, words: tuple[str, ...], said: tuple[str, ...]
+def test_one_line_reports_what_is_wrong(
+    filled: Path, tmp_path: Path, args: tuple[str, ...], message: tuple[str, ...]
 ) -> None:
     """Every wrong word of a user, with what to do about it; the ledger holds what it held."""
     before = sql(filled, "SELECT count(*) FROM epoch_opened")
-    place = () if words[0] == "frobnicate" else ("--ledger", filled)
-    check(lap(*words, *place, cwd=tmp_path), *said)
+    location = () if args[0] == "frobnicate" else ("--ledger", filled)
+    check(lap(*args, *location, cwd=tmp_path), *message)
     assert list(tmp_path.iterdir()) == []
     after = sql(filled, "SELECT count(*) FROM problem")
     assert (after, len(before)) == ([[1]], 1)
@@ -103,8 +103,8 @@ def test_a_ledger_of_a_newer_version_is_refused(filled: Path, tmp_path: Path) ->
     shutil.copytree(filled, newer)
     with contextlib.closing(sqlite3.connect(newer / "ledger.sqlite")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    for words in (("replay",), ("run",), ("ledger", "init"), ("seal",)):
-        check(lap(*words, "--ledger", newer), "made by a newer lapledger", "9999", "upgrade lapledger")
+    for args in (("replay",), ("run",), ("ledger", "init"), ("seal",)):
+        check(lap(*args, "--ledger", newer), "made by a newer lapledger", "9999", "upgrade lapledger")
     with contextlib.closing(sqlite3.connect(newer / "ledger.sqlite")) as connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("9999",)]
 
@@ -116,7 +116,7 @@ def test_half_a_package_leaves_nothing(tmp_path: Path, damage: str) -> None:
     well("ledger", "init", "--ledger", root)
     make_package(tmp_path / "packages" / "good")
     bad = make_package(tmp_path / "packages" / "zbad", PROGRAMS)
-    said = {
+    message = {
         "no tests": lambda: shutil.rmtree(bad / "data"),
         "no answer": lambda: (bad / "data" / "sample" / "1.ans").unlink(),
         "no input": lambda: (bad / "data" / "sample" / "1.in").unlink(),
@@ -124,7 +124,7 @@ def test_half_a_package_leaves_nothing(tmp_path: Path, damage: str) -> None:
         "no yaml": lambda: (bad / "problem.yaml").unlink(),
         "no submissions": lambda: shutil.rmtree(bad / "submissions"),
     }
-    said[damage]()
+    message[damage]()
     done = lap("import", "icpc", tmp_path / "packages", "--ledger", root)
     check(done, "zbad", "NUL" if damage == "nul byte" else "")
     assert sql(root, "SELECT count(*) FROM problem") == [[0]]
@@ -179,12 +179,12 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path: Path) -> Non
     assert [line for line in done.stdout.split("\n") if line.strip() in ("0", "1")] == ["      0", "      1"]
 
 
-@pytest.mark.parametrize("words", [("replay", "--tau", "50"), ("docs", "--help"), ("problems", "--json")])
-def test_a_closed_pager_is_no_mistake(filled: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", [("replay", "--tau", "50"), ("docs", "--help"), ("problems", "--json")])
+def test_a_closed_pager_is_no_mistake(filled: Path, args: tuple[str, ...]) -> None:
     """Whoever reads has closed the pipe before the first word: exit code 0, and nothing on stderr."""
-    extra = [] if "--help" in words else ["--ledger", str(filled)]
+    extra = [] if "--help" in args else ["--ledger", str(filled)]
     process = subprocess.Popen(
-        [LAP, *words, *extra], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [LAP, *args, *extra], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stderr is not None

@@ -54,8 +54,8 @@ def written(home: Path, shape: str, tmp_path: Path) -> Any:
 
 def verdicts(home: Path) -> dict[str, str]:
     """What `lap replay` says of every program."""
-    found = well("replay", "--criterion", "top-50", "--json", cwd=home).json
-    return {row["program"]: row["status"] for row in found["criteria"][0]["verdicts"]}
+    result = well("replay", "--criterion", "top-50", "--json", cwd=home).json
+    return {row["program"]: row["status"] for row in result["criteria"][0]["verdicts"]}
 
 
 def test_livecodebench_grades_are_the_verdicts(home: Path, tmp_path: Path) -> None:
@@ -64,11 +64,11 @@ def test_livecodebench_grades_are_the_verdicts(home: Path, tmp_path: Path) -> No
     assert (row["question_id"], row["contest_id"], row["contest_date"]) == ("stonesteps", "", None)
     assert row["code_list"] == ["halfway", "middle", "wrong"]
     assert row["graded_list"] == [None, True, False]
-    words = {"undecided": None, "pass": True, "fail": False}
-    said = verdicts(home)
-    assert row["graded_list"] == [words[said[program]] for program in (HALFWAY, MIDDLE, WRONG)]
+    args = {"undecided": None, "pass": True, "fail": False}
+    message = verdicts(home)
+    assert row["graded_list"] == [args[message[program]] for program in (HALFWAY, MIDDLE, WRONG)]
     assert row["pass@1"] is None
-    halfway, middle, wrong = (json.loads(one) for one in row["metadata"])
+    halfway, middle, wrong = (json.loads(item) for item in row["metadata"])
     assert (halfway["results"], middle["results"], wrong["results"]) == ([True, None], [True, True], [-2, True])
     assert middle["execution time"] == pytest.approx(0.05)
     assert (wrong["error_code"], wrong["error_message"]) == (-2, "Wrong Answer")
@@ -88,8 +88,8 @@ def test_livecodebench_rows_have_the_keys_of_a_published_file(home: Path, tmp_pa
 
 def test_evalplus_statuses_are_the_verdicts(home: Path, tmp_path: Path) -> None:
     """Base is the one original test: two of three pass it. Plus is the verdict: one of three, by EvalPlus's rule."""
-    found = written(home, "evalplus", tmp_path)
-    rows = found["eval"][STEPS]
+    result = written(home, "evalplus", tmp_path)
+    rows = result["eval"][STEPS]
     assert [(row["base_status"], row["plus_status"]) for row in rows] == [
         ("pass", None),
         ("pass", "pass"),
@@ -98,7 +98,10 @@ def test_evalplus_statuses_are_the_verdicts(home: Path, tmp_path: Path) -> None:
     assert [row["solution"] for row in rows] == ["halfway", "middle", "wrong"]
     assert rows[2]["base_fail_tests"] == [f"{STEPS}/t0"]
     both = sum(row["base_status"] == row["plus_status"] == "pass" for row in rows)
-    assert found["pass_at_k"] == {"base": {"pass@1": pytest.approx(2 / 3)}, "plus": {"pass@1": pytest.approx(both / 3)}}
+    assert result["pass_at_k"] == {
+        "base": {"pass@1": pytest.approx(2 / 3)},
+        "plus": {"pass@1": pytest.approx(both / 3)},
+    }
 
 
 def test_an_inspect_log_scores_what_is_decided(home: Path, tmp_path: Path) -> None:
@@ -127,9 +130,9 @@ def test_datasets_loads_the_folder(home: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     well("export", "datasets", tmp_path / "out", "--criterion", "top-50", cwd=home)
     cache = str(tmp_path / "cache")
-    found = datasets.load_dataset(str(tmp_path / "out"), "verdicts", split="train", cache_dir=cache)
-    assert {row["program_id"]: row["verdict"] for row in found} == verdicts(home)
-    middle = next(row for row in found if row["program_id"] == MIDDLE)
+    result = datasets.load_dataset(str(tmp_path / "out"), "verdicts", split="train", cache_dir=cache)
+    assert {row["program_id"]: row["verdict"] for row in result} == verdicts(home)
+    middle = next(row for row in result if row["program_id"] == MIDDLE)
     assert (middle["q_lo"], middle["q_hi"], middle["q_den"], middle["references"]) == (4, 4, 8, 4)
     path = str(tmp_path / "out" / "data" / "timings" / "train.parquet")
     timings = datasets.load_dataset("parquet", data_files=path, split="train", cache_dir=cache)
@@ -158,10 +161,10 @@ def test_the_same_cut_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
     """Of every shape, though the ledger grew since."""
     shutil.copytree(home / ".lap", tmp_path / ".lap")
     cut = cut_of(tmp_path)
-    before = {word: everything(tmp_path, word, "before", cut) for _, word in SIX}
+    before = {label: everything(tmp_path, label, "before", cut) for _, label in SIX}
     append(tmp_path / ".lap", problem_facts("more.0123456789ab", [Program("late", (1,))], 1))
-    for _, word in SIX:
-        assert everything(tmp_path, word, "after", cut) == before[word], word
+    for _, label in SIX:
+        assert everything(tmp_path, label, "after", cut) == before[label], label
 
 
 def cut_of(home: Path) -> str:
@@ -170,24 +173,24 @@ def cut_of(home: Path) -> str:
         return str(ledger.cut())
 
 
-def everything(home: Path, word: str, name: str, cut: str) -> dict[str, bytes]:
+def everything(home: Path, label: str, name: str, cut: str) -> dict[str, bytes]:
     """All bytes of an export."""
-    path = home / f"{name}-{word}"
-    well("export", word, path, "--criterion", "top-50", "--campaign", "nightly", "--at", cut, cwd=home)
+    path = home / f"{name}-{label}"
+    well("export", label, path, "--criterion", "top-50", "--campaign", "nightly", "--at", cut, cwd=home)
     files: Iterator[Path] = (p for p in path.rglob("*") if p.is_file()) if path.is_dir() else iter([path])
     return {str(file.relative_to(path)): file.read_bytes() for file in files}
 
 
-@pytest.mark.parametrize(("export", "word"), SIX)
-def test_no_path_of_this_machine_and_nothing_half_written(export: str, word: str, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("export", "label"), SIX)
+def test_no_path_of_this_machine_and_nothing_half_written(export: str, label: str, home: Path, tmp_path: Path) -> None:
     """No byte names the folder; a place that cannot be written is one line, and leaves nothing."""
     cut = cut_of(home)
     shutil.copytree(home / ".lap", tmp_path / ".lap")
-    for name, data in everything(tmp_path, word, "once", cut).items():
+    for name, data in everything(tmp_path, label, "once", cut).items():
         text = str(pq.read_table(io.BytesIO(data)).to_pylist()) if name.endswith(".parquet") else str(data)
         assert str(tmp_path) not in text
         assert f"{Path.home()}/" not in text
-    done = lap(export, word, tmp_path / "absent" / "out", cwd=home)
+    done = lap(export, label, tmp_path / "absent" / "out", cwd=home)
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert not (tmp_path / "absent").exists()
     assert not list(tmp_path.glob(".*part*"))

@@ -58,7 +58,7 @@ def test_a_bare_group_prints_its_help(path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (("verfy",), "no such command 'verfy'; did you mean 'verify'? See `lap --help`"),
         (("ledger", "ini"), "no such command 'ini'; did you mean 'init'? See `lap ledger --help`"),
@@ -75,9 +75,9 @@ def test_a_bare_group_prints_its_help(path: tuple[str, ...]) -> None:
         (("criteria", "top-3"), "no criterion preset 'top-3'; did you mean 'top-30'?"),
     ],
 )
-def test_a_mistyped_call_names_what_was_meant(words: tuple[str, ...], message: str) -> None:
+def test_a_mistyped_call_names_what_was_meant(args: tuple[str, ...], message: str) -> None:
     """One line on stderr with exit code 2."""
-    done = runner.lap(*words)
+    done = runner.lap(*args)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
 
@@ -100,7 +100,7 @@ def test_a_setting_has_its_key_s_own_type(text: str, key: str, value: object) ->
     assert type(parse_setting(text)[1]) is type(value)
 
 
-def test_a_whole_number_is_no_decimal_one() -> None:
+def test_a_integer_is_no_decimal_one() -> None:
     """1.0 is not read as 1."""
     with pytest.raises(UserError, match=r"'1[.]0' is not allowed"):
         parse_setting("buckets=1.0")

@@ -55,7 +55,7 @@ def records(epoch: str, numbers: range) -> tuple[int, list[Record]]:
 
 def put(ledger: Path, partition: int, some: list[Record]) -> None:
     """Appends records to the ledger's stream."""
-    with closing(open_ledger(ledger)) as opened, closing(opened.stream()) as stream:
+    with closing(open_ledger(ledger)) as opening, closing(opening.stream()) as stream:
         stream.append("facts", partition, some)
 
 
@@ -83,7 +83,7 @@ def test_a_well_ledger_is_ok(ledger: Path) -> None:
     assert "ledger state: ok" in well("status", "--ledger", ledger).out
 
 
-def test_what_waits_is_told_by_partition(ledger: Path) -> None:
+def test_what_waits_is_reported_by_partition(ledger: Path) -> None:
     """In records; when nobody holds the partition's lease, what to start."""
     partition, some = records("epoch-0", range(3))
     put(ledger, partition, some)
@@ -95,7 +95,7 @@ def test_what_waits_is_told_by_partition(ledger: Path) -> None:
     assert status(ledger)[0] == OK
 
 
-def test_gaps_and_quarantine_degrade_and_a_fork_is_told(ledger: Path) -> None:
+def test_gaps_and_quarantine_degrade_and_a_fork_is_reported(ledger: Path) -> None:
     """Exit code 0, as no probe that starts something anew would mend it: somebody must look who used an epoch twice."""
     partition, some = records("epoch-0", range(4))
     put(ledger, partition, [some[0], some[3], Record({}, b"broken")])
@@ -112,7 +112,7 @@ def test_gaps_and_quarantine_degrade_and_a_fork_is_told(ledger: Path) -> None:
     assert "two producers used one identity" in checks["quarantine"]["message"]
 
 
-def test_another_stream_in_its_place_fails(ledger: Path, tmp_path: Path) -> None:
+def test_another_stream_in_its_location_fails(ledger: Path, tmp_path: Path) -> None:
     """Whoever goes on there would mix two streams; a missing one fails too."""
     well("ledger", "init", "--ledger", tmp_path / "other")
     for path in ledger.glob("stream.sqlite*"):
@@ -170,10 +170,10 @@ def test_a_ledger_on_servers_is_ok(
     parts = ("--to-sql", postgres_database, "--to-kafka", kafka_settings.address)
     prefix = ("--to-kafka-prefix", kafka_settings.prefix)
     moved = well("ledger", "copy", tmp_path / "moved", *parts, *prefix, "--ledger", ledger, "--json").json
-    words = {"SQL": postgres_database, "KAFKA": kafka_settings.address, "KAFKA_PREFIX": kafka_settings.prefix}
+    args = {"SQL": postgres_database, "KAFKA": kafka_settings.address, "KAFKA_PREFIX": kafka_settings.prefix}
     with monkeypatch.context() as patch:
-        for name, word in words.items():
-            patch.setenv(f"LAP_{name}", word)
+        for name, text in args.items():
+            patch.setenv(f"LAP_{name}", text)
         state, checks, code = status(tmp_path / "moved")
         assert (state, code, checks["checksums"]["state"]) == (OK, 0, OK)
         assert well("verify", "--ledger", tmp_path / "moved", "--json").json["head"] == moved["head"]
@@ -185,24 +185,24 @@ def test_a_ledger_on_servers_is_ok(
     well("verify", "--head", head.strip(), "--ledger", tmp_path / "backup")
 
 
-def test_a_backup_is_restored_into_an_empty_place(ledger: Path, tmp_path: Path) -> None:
+def test_a_backup_is_restored_into_an_empty_location(ledger: Path, tmp_path: Path) -> None:
     """What waited on the stream is in it; the restored ledger is the same, and what happened since is not in it."""
     partition, some = records("epoch-0", range(3))
     put(ledger, partition, some)
     well("ledger", "backup", tmp_path / "backup", "--ledger", ledger)
-    word = well("verify", "--print-head", "--ledger", ledger).out.strip()
+    text = well("verify", "--print-head", "--ledger", ledger).out.strip()
     put(ledger, partition, records("epoch-1", range(1))[1])
     well("seal", "--ledger", ledger)
     restored = well("ledger", "restore", tmp_path / "backup", "--ledger", tmp_path / "restored", "--json").json
     assert restored["rows"]["frame"] == admitted(ledger) - 1
-    well("verify", "--head", word, "--ledger", tmp_path / "restored")
+    well("verify", "--head", text, "--ledger", tmp_path / "restored")
     well("import", "icpc", tmp_path / "sums", "--ledger", tmp_path / "restored")
     well("seal", "--ledger", tmp_path / "restored")
     well("verify", "--ledger", tmp_path / "restored")
     again = lap("ledger", "restore", tmp_path / "backup", "--ledger", tmp_path / "restored")
     assert (again.code, "holds a copy of this ledger already" in again.err) == (2, True)
-    other = lap("ledger", "restore", tmp_path / "none", "--ledger", tmp_path / "restored")
-    assert (other.code, "there is no ledger" in other.err) == (2, True)
+    second = lap("ledger", "restore", tmp_path / "none", "--ledger", tmp_path / "restored")
+    assert (second.code, "there is no ledger" in second.err) == (2, True)
 
 
 def test_writers_leave_the_reserve_and_readers_go_on(
@@ -214,8 +214,8 @@ def test_writers_leave_the_reserve_and_readers_go_on(
     with monkeypatch.context() as patch:
         patch.setenv("LAP_RESERVE_MB", TOO_MUCH)
         make_package(tmp_path / "more", {"accepted/quick.py": ACCEPTED}, name="More")
-        for words in (("import", "icpc", tmp_path / "more"), ("seal",)):
-            done = lap(*words, "--ledger", ledger)
+        for args in (("import", "icpc", tmp_path / "more"), ("seal",)):
+            done = lap(*args, "--ledger", ledger)
             assert (done.code, done.err.count("\n")) == (2, 1)
             assert f"{TOO_MUCH} MiB stay in reserve" in done.err
             assert "reserve_mb" in done.err
@@ -237,7 +237,7 @@ def test_writers_leave_the_reserve_and_readers_go_on(
     well("verify", "--ledger", ledger)
 
 
-def test_du_tells_growth_once_there_is_history(ledger: Path) -> None:
+def test_du_reports_growth_once_there_is_history(ledger: Path) -> None:
     """Unknown within the first hour; then bytes a day by the age of the files, and how long the disk will do."""
     well("seal", "--ledger", ledger)
     fresh = well("ledger", "du", "--ledger", ledger, "--json").json
@@ -248,9 +248,9 @@ def test_du_tells_growth_once_there_is_history(ledger: Path) -> None:
         os.utime(path, (1_700_000_000, 1_700_000_000))
     os.utime(files[0], (1_700_000_000 + 2 * 86_400,) * 2)
     used = well("ledger", "du", "--ledger", ledger, "--json").json
-    whole = used["sql_bytes"] + used["stream_bytes"] + used["blob_bytes"] + used["segment_bytes"]
-    assert used["bytes_a_day"] == pytest.approx(whole / 2)
-    assert used["days_to_full"] == pytest.approx((used["free_bytes"] - (256 << 20)) / (whole / 2))
+    complete = used["sql_bytes"] + used["stream_bytes"] + used["blob_bytes"] + used["segment_bytes"]
+    assert used["bytes_a_day"] == pytest.approx(complete / 2)
+    assert used["days_to_full"] == pytest.approx((used["free_bytes"] - (256 << 20)) / (complete / 2))
 
 
 def test_a_ledger_on_kafka_is_made_without_leaving_a_connection(

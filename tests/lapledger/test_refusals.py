@@ -16,12 +16,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-MAKERS = "base, human, run-1k, run-2k"
+MODELS = "base, human, run-1k, run-2k"
 NIGHTLY = ("--campaign", "nightly")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("args", "seen"),
     [
         (("calibrate", "--from", "nightly", "--to", "nightly"), "one campaign needs no map into itself"),
         (("calibrate", "--from", "", "--to", ""), "--from: give the id of a campaign"),
@@ -59,7 +59,7 @@ NIGHTLY = ("--campaign", "nightly")
             "evaluates nothing; omit --store/--preview",
         ),
         (("replay", "--list", "--tau", "50"), "--list shows what is stored and evaluates nothing; omit --tau"),
-        (("simulate", "--model", "nope"), f"--model nope: no such model in this campaign; choose one of {MAKERS}"),
+        (("simulate", "--model", "nope"), f"--model nope: no such model in this campaign; choose one of {MODELS}"),
         (("curve", "--training", "nope"), "--training nope: no such run in this campaign, which holds no rollouts"),
         (
             ("sweep", "--optimization-limit", "none,none"),
@@ -71,15 +71,15 @@ NIGHTLY = ("--campaign", "nightly")
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else None,
 )
-def test_what_would_be_ignored_is_refused(folder: Path, words: tuple[str, ...], told: str) -> None:
+def test_what_would_be_ignored_is_refused(folder: Path, args: tuple[str, ...], seen: str) -> None:
     """Exit code 2 and one line; nothing is stored."""
     loop = folder / "loop.json"
     if not loop.is_symlink():
         loop.symlink_to(loop)
     before = sql(folder / ".lap", "SELECT count(*) FROM calibration")
-    done = lap(*words, cwd=folder)
+    done = lap(*args, cwd=folder)
     assert (done.code, done.out) == (2, ""), done.err
-    assert told in done.err
+    assert seen in done.err
     assert done.err.count("\n") == 1
     assert sql(folder / ".lap", "SELECT count(*) FROM calibration") == before
 
@@ -88,20 +88,20 @@ def test_flips_between_several_taus_need_no_second_criterion(folder: Path) -> No
     """Two rows are two questions: what `--against` says of the same two."""
     rows = well("replay", "--tau", "100", "--tau", "50", "--flips", "--json", cwd=folder).json["flips"]
     (against,) = well("replay", "--against", "top-50", "--flips", "--json", cwd=folder).json["flips"]
-    assert [one["count"] for one in rows] == [against["count"]]
+    assert [item["count"] for item in rows] == [against["count"]]
 
 
-def test_a_criterion_without_speed_says_that_tau_does_nothing(folder: Path) -> None:
+def test_a_criterion_without_speed_reports_that_tau_does_nothing(folder: Path) -> None:
     """The points of 50 and 10 are those of 100, and one line says why; where tau counts there is none."""
-    said = (
+    message = (
         "the criterion has no speed requirement (quality metric zero), so tau changes nothing: every tau gives the same"
         " verdicts"
     )
-    words = ("sweep", "--criterion", "rlvr", "--tau", "100,50,10")
-    found = well(*words, "--json", cwd=folder).json
-    assert found["warnings"] == [said]
-    assert well(*words, cwd=folder).err == f"warning: {said}\n"
-    by_tau = [[one["p_tau"] for one in found["points"] if one["tau"] == tau] for tau in (100, 50, 10)]
+    args = ("sweep", "--criterion", "rlvr", "--tau", "100,50,10")
+    result = well(*args, "--json", cwd=folder).json
+    assert result["warnings"] == [message]
+    assert well(*args, cwd=folder).err == f"warning: {message}\n"
+    by_tau = [[item["p_tau"] for item in result["points"] if item["tau"] == tau] for tau in (100, 50, 10)]
     assert by_tau[0] == by_tau[1] == by_tau[2]
     assert well("sweep", "--criterion", "rlvr", "--tau", "100", "--json", cwd=folder).json["warnings"] == []
     assert well("sweep", "--criterion", "top-30", "--tau", "50", "--json", cwd=folder).json["warnings"] == []

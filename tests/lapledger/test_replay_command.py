@@ -44,27 +44,27 @@ def ledger(tmp_path: Path) -> Path:
     return tmp_path / "lap"
 
 
-def replay(root: Path, *words: object) -> dict:
+def replay(root: Path, *args: object) -> dict:
     """The JSON of one criterion."""
-    (found,) = well("replay", *words, "--ledger", root, "--json").json["criteria"]
-    return found
+    (actual,) = well("replay", *args, "--ledger", root, "--json").json["criteria"]
+    return actual
 
 
 def test_bounds_and_intervals_stand_apart(ledger: Path) -> None:
     """Of three model programs one passes, one fails, one is open: 1/3, at most 2/3. One problem gives no interval."""
-    found = replay(ledger)
-    (_, model) = found["estimates"]
+    actual = replay(ledger)
+    (_, model) = actual["estimates"]
     assert (model["passed"], model["failed"], model["undecided"]) == (1, 1, 1)
     assert (model["value"], model["upper_bound"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert model["interval"] is None
-    assert found["undecided"] == [{"model": "model", "reason": "missing tests", "programs": 1}]
+    assert actual["undecided"] == [{"model": "model", "reason": "missing tests", "programs": 1}]
     table = well("replay", "--ledger", ledger).out
     header = next(line for line in table.splitlines() if line.startswith("criterion"))
     assert [name for name in ("95% interval", "upper bound, %") if name in header] == ["95% interval", "upper bound, %"]
     assert "reason undecided" in table
 
 
-def test_the_interval_over_problems_is_told_with_its_method(tmp_path: Path) -> None:
+def test_the_interval_over_problems_is_reported_with_its_method(tmp_path: Path) -> None:
     """pass@1 of 1 and of 0 on two problems: p 1/2, s^2/P = 1/4, so n_eff = 1; Wilson's interval with t at 1 degree.
 
     (p + t2/2 +- sqrt(t2 (1/4 + t2/4))) / (1 + t2), t2 = t(0.975; 1)^2. What is undecided stays a bound beside it.
@@ -72,12 +72,12 @@ def test_the_interval_over_problems_is_told_with_its_method(tmp_path: Path) -> N
     good = (Program("ref", (10, 10), reference=True), Program("tried", (5, 5), model="model"))
     bad = (good[0], dataclasses.replace(good[1], outcomes={0: "wrong_answer"}))
     parts = [list(campaign_of(programs, problem=name)) for name, programs in (("one.1", good), ("two.2", bad))]
-    opened = [next(fact for fact in part if isinstance(fact, CampaignOpened)) for part in parts]
+    opening = [next(fact for fact in part if isinstance(fact, CampaignOpened)) for part in parts]
     both = {
-        name: getattr(opened[0], name) + getattr(opened[1], name) for name in ("problems", "programs", "references")
+        name: getattr(opening[0], name) + getattr(opening[1], name) for name in ("problems", "programs", "references")
     }
     facts = [fact for part in parts for fact in part if not isinstance(fact, CampaignOpened)]
-    append(tmp_path / "lap", [dataclasses.replace(opened[0], **both), *facts])
+    append(tmp_path / "lap", [dataclasses.replace(opening[0], **both), *facts])
     model = replay(tmp_path / "lap")["estimates"][1]
     t2 = stats.t.ppf(0.975, 1) ** 2
     ends = [(1 / 2 + t2 / 2 + sign * math.sqrt(t2 * (1 / 4 + t2 / 4))) / (1 + t2) for sign in (-1, 1)]
@@ -91,12 +91,12 @@ def test_the_share_of_tests_within_tau_stands_beside_the_score(ledger: Path) -> 
 
     References, each among the other three: 0, 33.3, 66.7, 100 on both tests: 2 of 8.
     """
-    found = replay(ledger, "--criterion", "per-test-top-30")
-    assert found["within"] == [
+    actual = replay(ledger, "--criterion", "per-test-top-30")
+    assert actual["within"] == [
         {"model": "human", "least": 2, "most": 2, "tests": 8},
         {"model": "model", "least": 2, "most": 3, "tests": 6},
     ]
-    halfway = next(v for v in found["verdicts"] if "/halfway." in v["program"])
+    halfway = next(v for v in actual["verdicts"] if "/halfway." in v["program"])
     assert halfway["within"] == [1, 2, 2]
     table = well("replay", "--criterion", "per-test-top-30", "--ledger", ledger).out
     assert [line.split()[-3:] for line in table.splitlines() if line.startswith("per-test-top-30  model")][1:] == [
@@ -106,7 +106,7 @@ def test_the_share_of_tests_within_tau_stands_beside_the_score(ledger: Path) -> 
     assert replay(ledger, "--criterion", "top-30")["within"] == []
 
 
-def test_a_filter_says_what_it_leaves_out(tmp_path: Path) -> None:
+def test_a_filter_reports_what_it_leaves_out(tmp_path: Path) -> None:
     """Means of the references 25 and 600 ms: `pre-0.5s` keeps one test of two; `pre-2s` none: the problem leaves."""
     slow = [Program(f"ref{ms}", (ms, 575 + ms), reference=True) for ms in (10, 20, 30, 40)]
     make_campaign(tmp_path / "lap", slow)
@@ -120,14 +120,14 @@ def test_a_filter_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert "nan" not in table
 
 
-def test_a_limit_beyond_what_was_run_is_shown(tmp_path: Path) -> None:
+def test_a_limit_past_what_was_run_is_shown(tmp_path: Path) -> None:
     """Killed at 10 s and judged at 20 s: undecided, one run of one candidate, and the executed cap is named."""
     make_campaign(tmp_path / "lap", (*REFERENCES, KILLED))
     done = well("replay", "--timeout", "20s", "--ledger", tmp_path / "lap")
     assert "exceeds the executed limit (10000 ms): 1 run of 1 undecided candidate" in done.err
-    found = replay(tmp_path / "lap", "--timeout", "20s")
-    assert found["beyond"] == {"runs": 1, "programs": 1}
-    assert [row["reason"] for row in found["undecided"]] == ["censored: killed below the judged limit"]
+    actual = replay(tmp_path / "lap", "--timeout", "20s")
+    assert actual["beyond"] == {"runs": 1, "programs": 1}
+    assert [row["reason"] for row in actual["undecided"]] == ["censored: killed below the judged limit"]
     assert replay(tmp_path / "lap", "--timeout", "9s")["beyond"] == {"runs": 0, "programs": 0}
 
 
@@ -147,7 +147,7 @@ def campaign_of(programs: tuple, *, problem: str = STEPS) -> list:
     return [*facts, *(fact for program in programs for fact in run_facts("nightly", problem, program))]
 
 
-def test_memory_is_told_in_bytes(tmp_path: Path) -> None:
+def test_memory_is_reported_in_bytes(tmp_path: Path) -> None:
     """Peaks of 100 to 400 bytes, and 350 in question, tau 50: rank 6 of 8 on both tests, q 3/4.
 
     199 bytes on one test are rank 2 of 8 there, and q (2 + 6)/16: 151 bytes less flip it; 200 would tie, 9/16.
@@ -158,13 +158,13 @@ def test_memory_is_told_in_bytes(tmp_path: Path) -> None:
     peaks |= {program_id(STEPS, "asked"): 350, program_id(STEPS, "killed"): 50}
     append(tmp_path / "lap", with_memory(campaign_of(programs), peaks))
     memory = ("--clock", "memory", "--ledger", tmp_path / "lap")
-    told = well("why", "asked", "--criterion", "per-test-top-50", *memory)
-    assert " ms" not in told.out
-    assert "(350 bytes)" in told.out
-    (found,) = well("why", "asked", "--criterion", "per-test-top-50", *memory, "--json").json["explanations"]
-    assert (found["deciding_test_bytes"], found["q_lo"], found["change_bytes"]) == (350, 0.75, -151)
-    assert found["note"].startswith("151 bytes less on ")
-    assert "deciding_test_ns" not in found
+    seen = well("why", "asked", "--criterion", "per-test-top-50", *memory)
+    assert " ms" not in seen.out
+    assert "(350 bytes)" in seen.out
+    (actual,) = well("why", "asked", "--criterion", "per-test-top-50", *memory, "--json").json["explanations"]
+    assert (actual["deciding_test_bytes"], actual["q_lo"], actual["change_bytes"]) == (350, 0.75, -151)
+    assert actual["note"].startswith("151 bytes less on ")
+    assert "deciding_test_ns" not in actual
     relative = ("--criterion", "relative-p50", "--set", "limit_factor=4")
     done = well("replay", *relative, *memory)
     assert "1 run of 1 undecided candidate was killed below it" in done.err
@@ -185,26 +185,26 @@ def test_a_preview_stores_nothing(ledger: Path) -> None:
     assert sql(ledger, "SELECT count(*) FROM epoch") == [[1]]  # no producer was started
 
 
-def test_a_named_replay_is_an_event_with_all_it_rests_on(ledger: Path) -> None:
+def test_a_named_replay_is_an_event_with_all_it_depends_on(ledger: Path) -> None:
     """Cut, criterion, versions, table and verdicts lie in the ledger; its id is another for another question."""
     cut = well("replay", "--ledger", ledger, "--json").json["cut"]
-    found = well(*STRICT, "--store", "--ledger", ledger, "--json").json
-    stored = found["replay"]
+    actual = well(*STRICT, "--store", "--ledger", ledger, "--json").json
+    stored = actual["replay"]
     assert (stored["stored"], stored["name"], stored["reason"]) == (True, "strict", "the stricter gate")
-    assert (stored["cut"], stored["criterion_hash"]) == (cut, found["criteria"][0]["hash"])
+    assert (stored["cut"], stored["criterion_hash"]) == (cut, actual["criteria"][0]["hash"])
     (row,) = well("replay", "--list", "--ledger", ledger, "--json").json["replays"]
     result = row.pop("result")
     assert row == {name: stored[name] for name in row}
-    assert json.loads(result)["estimates"] == found["criteria"][0]["estimates"]
+    assert json.loads(result)["estimates"] == actual["criteria"][0]["estimates"]
     assert sql(ledger, "SELECT name FROM criterion") == [["per-test-top-30"]]
     held = stored_json(ledger, row["verdicts_blob"])
-    assert [one["problem"] for one in held["problems"]] == [STEPS]
-    told = {
-        v["program"]: {"pass": 1, "fail": 0, "undecided": -1}[v["status"]] for v in found["criteria"][0]["verdicts"]
+    assert [item["problem"] for item in held["problems"]] == [STEPS]
+    seen = {
+        v["program"]: {"pass": 1, "fail": 0, "undecided": -1}[v["status"]] for v in actual["criteria"][0]["verdicts"]
     }
-    assert dict(zip(held["problems"][0]["programs"], held["problems"][0]["status"], strict=True)) == told
-    other = well("replay", "--criterion", "top-30", "--name", "x", "--reason", "y", "--ledger", ledger, "--json").json
-    assert other["replay"]["replay_id"] != stored["replay_id"]
+    assert dict(zip(held["problems"][0]["programs"], held["problems"][0]["status"], strict=True)) == seen
+    twin = well("replay", "--criterion", "top-30", "--name", "x", "--reason", "y", "--ledger", ledger, "--json").json
+    assert twin["replay"]["replay_id"] != stored["replay_id"]
 
 
 def stored_json(root: Path, digest: str) -> dict:
@@ -259,11 +259,11 @@ def test_flips_against_the_latest_or_a_named_earlier_one(ledger: Path) -> None:
     assert [line.split()[1] for line in listed.splitlines()[1:3]] == ["base", "strict"]
 
 
-def test_a_terminal_is_asked(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_requested(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the question is put, and only a yes stores."""
-    for word, count in (("n", 0), ("y", 1)):
+    for text, count in (("n", 0), ("y", 1)):
         ours, theirs = pty.openpty()
-        os.write(ours, f"{word}\n".encode())
+        os.write(ours, f"{text}\n".encode())
         with os.fdopen(theirs) as terminal:
             monkeypatch.setattr("sys.stdin", terminal)
             done = well(*STRICT, "--ledger", ledger)
@@ -273,7 +273,7 @@ def test_a_terminal_is_asked(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("args", "message"),
     [
         (("--name", "a"), "--reason WORDS"),
         (("--reason", "b"), "give it a name with --name"),
@@ -286,20 +286,20 @@ def test_a_terminal_is_asked(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (("--name", "a", "--reason", "b", "--against", "none"), "no replay 'none'"),
     ],
 )
-def test_a_naming_that_does_not_fit_is_refused(ledger: Path, words: tuple, said: str) -> None:
+def test_a_naming_that_does_not_fit_is_refused(ledger: Path, args: tuple, message: str) -> None:
     """One line, exit code 2, nothing stored."""
-    done = lap("replay", *words, "--ledger", ledger)
+    done = lap("replay", *args, "--ledger", ledger)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert said in done.err
+    assert message in done.err
 
 
 def test_continuous_rewards_are_summed_up(tmp_path: Path) -> None:
     """q of the references 1/6, 1/3, 2/3, 5/6 and of middle 1/2: rewards 1 - 2q are 2/3, 1/3, -1/3, -2/3 and 0."""
     make_campaign(tmp_path / "lap", (*REFERENCES, MODELS[0]))
-    words = ("reward", "--criterion", "top-30", "--set", "reward=collapsed", "--set", "shape=continuous", "--ledger")
-    found = well(*words, tmp_path / "lap", "--json").json
-    assert sorted(r["value"] for r in found["rewards"]) == pytest.approx([-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3])
-    assert found["summary"] == {
+    args = ("reward", "--criterion", "top-30", "--set", "reward=collapsed", "--set", "shape=continuous", "--ledger")
+    actual = well(*args, tmp_path / "lap", "--json").json
+    assert sorted(r["value"] for r in actual["rewards"]) == pytest.approx([-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3])
+    assert actual["summary"] == {
         "mean": pytest.approx(0, abs=1e-12),
         "lowest": pytest.approx(-2 / 3),
         "25%": pytest.approx(-1 / 3),
@@ -307,9 +307,9 @@ def test_continuous_rewards_are_summed_up(tmp_path: Path) -> None:
         "75%": pytest.approx(1 / 3),
         "highest": pytest.approx(2 / 3),
     }
-    assert found["histogram"] == [0, 1, 0, 1, 0, 1, 1, 0, 1, 0]  # bins of 0.2 from -1
+    assert actual["histogram"] == [0, 1, 0, 1, 0, 1, 1, 0, 1, 0]  # bins of 0.2 from -1
     make_campaign(tmp_path / "shown", (*REFERENCES, MODELS[0]))
-    table = well(*words, tmp_path / "shown").out
+    table = well(*args, tmp_path / "shown").out
     assert [line.split()[1:4] for line in table.splitlines() if line.startswith(STEPS)] == [["5", "0", "0"]]
     assert "median" in table
     assert "+0.333" in table
@@ -322,14 +322,14 @@ def rollouts(groups: dict) -> list:
     """Groups of one training run on STEPS in their order, each with its rollouts."""
     facts = []
     for group, names in groups.items():
-        opened = {"group_id": group, "training_id": "t", "problem_id": STEPS, "policy": 0}
-        facts.append(GroupOpened(**opened, size=len(names), prompt_blob=blob_digest(b"prompt")))
+        opening = {"group_id": group, "training_id": "t", "problem_id": STEPS, "policy": 0}
+        facts.append(GroupOpened(**opening, size=len(names), prompt_blob=blob_digest(b"prompt")))
         facts += [
             RolloutSampled(
                 rollout_id=f"r-{name}",
                 group_id=group,
                 problem_id=STEPS,
-                ordinal=place,
+                ordinal=location,
                 policy=0,
                 prompt_tokens=1,
                 completion_tokens=1,
@@ -339,7 +339,7 @@ def rollouts(groups: dict) -> list:
                 seed=None,
                 temperature=1.0,
             )
-            for place, name in enumerate(names)
+            for location, name in enumerate(names)
         ]
     return facts
 
@@ -388,13 +388,13 @@ def test_the_interface_gate_reads_what_references_share(tmp_path: Path) -> None:
             facts.append(fact)
     append(tmp_path / "lap", facts)
     put(tmp_path / "lap", [(BARE if p.name == "stripped" else CLASS) + f"# {p.name}.py\n".encode() for p in programs])
-    found = replay(tmp_path / "lap", "--set", "interface=required")
-    status = {v["program"].split("/")[1].split(".")[0]: (v["status"], v["reason"]) for v in found["verdicts"]}
+    actual = replay(tmp_path / "lap", "--set", "interface=required")
+    status = {v["program"].split("/")[1].split(".")[0]: (v["status"], v["reason"]) for v in actual["verdicts"]}
     assert status.pop("stripped") == ("fail", "interface not kept")
     assert set(status.values()) == {("pass", "correct")}
     assert {v["status"] for v in replay(tmp_path / "lap")["verdicts"]} == {"pass"}
-    told = well("why", "stripped", "--set", "interface=required", "--ledger", tmp_path / "lap", "--json").json
-    assert told["explanations"][0]["reason"] == "interface not kept"
+    seen = well("why", "stripped", "--set", "interface=required", "--ledger", tmp_path / "lap", "--json").json
+    assert seen["explanations"][0]["reason"] == "interface not kept"
 
 
 def put(root: Path, sources: list) -> None:
@@ -422,8 +422,8 @@ def test_the_page_s_commands_run_as_they_stand_there(tmp_path: Path) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     lines = [shlex.split(line) for block in blocks for line in block.splitlines()]
     assert len(lines) == 13
-    for program, *words in lines:
+    for program, *args in lines:
         assert program == "lap"
-        well(*words, cwd=tmp_path)
+        well(*args, cwd=tmp_path)
     names = [row["name"] for row in well("replay", "--list", "--json", cwd=tmp_path).json["replays"]]
     assert names == ["base", "strict"]

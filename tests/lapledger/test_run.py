@@ -90,10 +90,10 @@ def test_nothing_is_run_twice(ledger: Path) -> None:
     well("run", "--ledger", ledger, "--campaign", "main")
     again = well("run", "--ledger", ledger, "--campaign", "main", "--json").json
     assert (again["left"], again["outcomes"]) == (0, {})
-    other = lap("run", "--ledger", ledger, "--campaign", "main", "--limit", 3)
-    assert other.code == 2
-    assert "another plan" in other.err or "other programs, tests or settings" in other.err
-    assert len(other.err.splitlines()) == 1
+    second = lap("run", "--ledger", ledger, "--campaign", "main", "--limit", 3)
+    assert second.code == 2
+    assert "another plan" in second.err or "other programs, tests or settings" in second.err
+    assert len(second.err.splitlines()) == 1
 
 
 def test_dry_run_counts_what_is_left_and_runs_nothing(ledger: Path) -> None:
@@ -121,9 +121,9 @@ def test_a_timeout_is_killed_and_recorded_as_censored(tmp_path: Path) -> None:
     assert all(wall >= 500_000_000 for *_, wall in rows)
 
 
-def start(ledger: Path, *words: str) -> subprocess.Popen[str]:
+def start(ledger: Path, *args: str) -> subprocess.Popen[str]:
     """`lap run` in a session of its own."""
-    command = [LAP, "run", "--ledger", str(ledger), "--campaign", "main", "--slots", "2", *words]
+    command = [LAP, "run", "--ledger", str(ledger), "--campaign", "main", "--slots", "2", *args]
     return subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -194,12 +194,12 @@ def test_sigkill_at_any_moment_loses_nothing(long: Path) -> None:
     assert well("verify", "--ledger", long, "--json").json["problems"] == []
 
 
-@pytest.mark.parametrize("other", ["isolation", "host", "interpreter"])
-def test_a_campaign_goes_on_only_where_it_was_begun(ledger: Path, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("second", ["isolation", "host", "interpreter"])
+def test_a_campaign_goes_on_only_where_it_was_begun(ledger: Path, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Timings of another isolation, host or interpreter are another class: the run is refused and nothing is run."""
     monkeypatch.setattr(worker_setup, "host_fingerprint", lambda: ("elsewhere", "words"))
-    begun = {"isolation": "other", "host": "elsewhere", "interpreter": "0"} if other != "host" else {"host": "before"}
-    with contextlib.closing(open_ledger(ledger)) as opened, contextlib.closing(opened.stream()) as stream:
+    begun = {"isolation": "other", "host": "elsewhere", "interpreter": "0"} if second != "host" else {"host": "before"}
+    with contextlib.closing(open_ledger(ledger)) as opening, contextlib.closing(opening.stream()) as stream:
         worker = WorkerStarted(
             worker_id="w",
             campaign_id="main",
@@ -213,9 +213,9 @@ def test_a_campaign_goes_on_only_where_it_was_begun(ledger: Path, other: str, mo
             started_at="",
         )
         Producer(stream, "epoch-w", "test", "0").append([worker])
-        drain(opened, stream)
+        drain(opening, stream)
     done = lap("run", "--ledger", ledger, "--campaign", "main")
     assert done.code == 2
-    assert other in done.err
+    assert second in done.err
     assert "do not mix with these" in done.err
     assert sql(ledger, "SELECT count(*) FROM campaign") == [[0]]

@@ -29,15 +29,15 @@ class Terminal:
         self.before = termios.tcgetattr(slave)
         self.seen = b""
 
-    def read_until(self, words):
+    def read_until(self, args):
         """Reads what is drawn until the words are on the screen; fails when they never come."""
         deadline = time.monotonic() + LONGEST
-        while words not in self.seen:
+        while args not in self.seen:
             assert time.monotonic() < deadline, self.seen[-2000:]
             if select.select([self._master], [], [], 0.2)[0]:
                 self.seen += os.read(self._master, 65536)
             else:
-                assert self.process.poll() is None or words in self.seen, self.seen[-2000:]
+                assert self.process.poll() is None or args in self.seen, self.seen[-2000:]
 
     def write(self, keys):
         os.write(self._master, keys)
@@ -65,10 +65,10 @@ def terminal(*arguments, size=(24, 80)):
     process = subprocess.Popen(
         [*LAP, *arguments], **streams, env={**os.environ, "TERM": "xterm-256color"}, start_new_session=True
     )
-    opened = Terminal(process, master, slave)
-    opened.before = before
+    opening = Terminal(process, master, slave)
+    opening.before = before
     try:
-        yield opened
+        yield opening
     finally:
         if process.poll() is None:
             process.kill()
@@ -104,27 +104,27 @@ def test_signals_end_it_as_cleanly(root, number, code):
         assert LEAVE_ALTERNATE_SCREEN in screen.seen
 
 
-def test_a_folder_without_a_ledger_is_told_in_one_line(tmp_path):
+def test_a_folder_without_a_ledger_is_reported_in_one_line(tmp_path):
     with terminal("--ledger", str(tmp_path)) as screen:
         assert screen.ended() == (2, True)
-        told = screen.seen.rpartition(LEAVE_ALTERNATE_SCREEN)[2]
-        assert b"lap: there is no ledger in" in told.replace(b"\r\n", b" ")
+        logged = screen.seen.rpartition(LEAVE_ALTERNATE_SCREEN)[2]
+        assert b"lap: there is no ledger in" in logged.replace(b"\r\n", b" ")
         assert b"Traceback" not in screen.seen
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "args"),
     [
         (("--criterion", "top-31"), "no criterion preset 'top-31'"),
         (("--criterion", "nowhere.toml"), "criterion file nowhere.toml"),
         ((), "lap tui needs a terminal"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_drawn(root, arguments, words):
-    told = subprocess.run(
+def test_mistakes_are_reported_before_anything_is_drawn(root, arguments, args):
+    logged = subprocess.run(
         [*LAP, "--ledger", root, *arguments], capture_output=True, stdin=subprocess.DEVNULL, text=True, check=False
     )
-    assert told.returncode == 2
-    assert words in told.stderr
-    assert told.stderr.count("\n") == 1
-    assert told.stdout == ""
+    assert logged.returncode == 2
+    assert args in logged.stderr
+    assert logged.stderr.count("\n") == 1
+    assert logged.stdout == ""

@@ -100,9 +100,9 @@ def test_two_sinks_share_and_one_takes_over_from_a_killed_one(home: Services) ->
     assert count(home, "SELECT count(*) FROM stream_position WHERE lease_until > 0 OR lease_holder <> ''") == 0
     held = f"SELECT count(*) FROM lease WHERE holder = '{second.lines()[0]['process']}'"
     assert count(home, held) == 0
-    told = [line for line in second.lines("admitted") if line["stream"] == "facts"]
-    assert all(line["lease_epoch"] > 0 and line["frames"] and line["cut"] for line in told)
-    ids = {name.split(".")[0] for line in told for name in line["frames"]}
+    seen = [line for line in second.lines("admitted") if line["stream"] == "facts"]
+    assert all(line["lease_epoch"] > 0 and line["frames"] and line["cut"] for line in seen)
+    ids = {name.split(".")[0] for line in seen for name in line["frames"]}
     assert ids == {"epoch-test"}
     assert second.lines()[-1]["event"] == "stopped"
 
@@ -144,7 +144,7 @@ def test_an_unknown_crash_point_is_the_users_mistake(local: Services) -> None:
     assert "sink.stored" in done.err
 
 
-def test_the_log_is_text_where_a_person_asks_for_it(local: Services) -> None:
+def test_the_log_is_text_where_a_person_requests_for_it(local: Services) -> None:
     """`--log text` writes lines for a person; without a terminal the default is one JSON object a line."""
     sink = local.start("sink", "--log", "text")
     until(lambda: "assigned" in sink.log.read_text(), "the sink is there")
@@ -175,32 +175,32 @@ def test_a_pool_of_workers_finishes_a_campaign_as_one_run_does(
 ) -> None:
     """Two workers share the lanes of a submitted campaign: the verdicts of `lap run`, each work once, closed once."""
     package(home.ledger)
-    sink, one, two = home.start("sink"), *(home.start("worker", "--slots", 1) for _ in range(2))
-    home.shared(one, two, partitions=PARTITIONS["requests"])
+    sink, item, two = home.start("sink"), *(home.start("worker", "--slots", 1) for _ in range(2))
+    home.shared(item, two, partitions=PARTITIONS["requests"])
     done = well("run", "--campaign", "main", "--submit", "--wait", "--ledger", home.ledger, "--json").json
     assert (done["closed"], done["works"], done["left"], done["faults"]) == (True, 25, 0, 0)
-    assert [service.stop() for service in (one, two, sink)] == [0, 0, 0]
+    assert [service.stop() for service in (item, two, sink)] == [0, 0, 0]
     well("sink", "--once", "--ledger", home.ledger)
     assert sql(home.ledger, "SELECT count(*), min(accepted) FROM campaign_closed") == [[1, 25]]
     rows = sql(home.ledger, "SELECT worker_id, count(*) FROM execution GROUP BY worker_id")
     assert len(rows) == 2
     assert sql(home.ledger, "SELECT count(*) FROM epoch_closed JOIN worker ON epoch = worker_id") == [[2]]
-    other = tmp_path / "other"
-    well("ledger", "init", "--ledger", other)
-    package(other)
-    well("run", "--campaign", "main", "--ledger", other)
-    assert sorted(sql(home.ledger, OUTCOMES)) == sorted(sql(other, OUTCOMES))
+    twin = tmp_path / "other"
+    well("ledger", "init", "--ledger", twin)
+    package(twin)
+    well("run", "--campaign", "main", "--ledger", twin)
+    assert sorted(sql(home.ledger, OUTCOMES)) == sorted(sql(twin, OUTCOMES))
 
 
 def test_the_works_of_a_killed_worker_are_taken_over(home: Services, package: Callable[..., None]) -> None:
     """After its lease its lanes go to the other: every work has an outcome, those run twice are surplus."""
     package(home.ledger, small=10, large=4)
     home.start("sink")
-    one, two = (home.start("worker", "--slots", 1, "--lease", 2) for _ in range(2))
-    home.shared(one, two, partitions=PARTITIONS["requests"])
+    item, two = (home.start("worker", "--slots", 1, "--lease", 2) for _ in range(2))
+    home.shared(item, two, partitions=PARTITIONS["requests"])
     well("run", "--campaign", "main", "--submit", "--ledger", home.ledger)
-    one.logged("works taken")
-    one.send(signal.SIGKILL)
+    item.logged("works taken")
+    item.send(signal.SIGKILL)
     done = well("run", "--campaign", "main", "--submit", "--wait", "--ledger", home.ledger, "--json").json
     assert (done["closed"], done["left"]) == (True, 0)
     assert len(two.share()) == PARTITIONS["requests"]
@@ -302,9 +302,9 @@ PROBLEMS = ("alpha.0123456789ab", "beta.0123456789ab", "gamma.0123456789ab", "de
 def test_live_rewards_equal_the_replay_at_their_cuts(home: Services) -> None:
     """Two rewarders, one killed while facts arrive: each reward is what the replay gives at its cut, and none lacks."""
     home.start("sink", "--lease", 2)
-    words = ("reward", "--tau", "50", "--campaign", "main", "--follow", "--lease", 2)
-    one, two = (home.start(*words) for _ in range(2))
-    home.shared(one, two, partitions=PARTITIONS["facts"])
+    args = ("reward", "--tau", "50", "--campaign", "main", "--follow", "--lease", 2)
+    item, two = (home.start(*args) for _ in range(2))
+    home.shared(item, two, partitions=PARTITIONS["facts"])
     programs = (*REFERENCES, *MODELS[:2])
     with closing(open_ledger(location(home))) as ledger, closing(ledger.stream()) as stream:
         producer = Producer(stream, "epoch-test", "test", "0")
@@ -315,8 +315,8 @@ def test_live_rewards_equal_the_replay_at_their_cuts(home: Services) -> None:
             for program in programs:
                 producer.append(run_facts("main", problem, program))
             if number == 1:
-                until(lambda: one.lines("rewards assigned") or two.lines("rewards assigned"), "rewards come")
-                one.send(signal.SIGKILL)
+                until(lambda: item.lines("rewards assigned") or two.lines("rewards assigned"), "rewards come")
+                item.send(signal.SIGKILL)
     wanted = "SELECT count(DISTINCT problem_id) FROM reward"
     until(lambda: sql(home.ledger, wanted) == [[len(PROBLEMS)]], "every problem has rewards")
     assert two.stop() == 0
@@ -337,10 +337,10 @@ def test_live_rewards_equal_the_replay_at_their_cuts(home: Services) -> None:
 def test_a_calibrator_waits_for_both_campaigns_then_fits(home: Services) -> None:
     """It says what it waits for and is killed; another one fits once both are complete, and closes its epoch."""
     home.start("sink")
-    words = "calibrate", "--from", "old", "--to", "new", "--follow", "--lease", 2
-    killed = home.start(*words)
+    args = "calibrate", "--from", "old", "--to", "new", "--follow", "--lease", 2
+    killed = home.start(*args)
     assert "no campaign" in killed.logged("waiting")[0]["reason"]
-    calibrator = home.start(*words)
+    calibrator = home.start(*args)
     calibrator.logged("assigned")
     killed.send(signal.SIGKILL)
     assert killed.ended() == -signal.SIGKILL

@@ -10,7 +10,7 @@ from tests.support.many_ledgers import make_many
 from tests.support.screen_ledgers import Program, make_campaign
 
 CRITERIA = ("rlvr", "top-50", "top-10", "leaderboard", "raw-duration")
-WORDS = tuple(word for name in CRITERIA for word in ("--criterion", name))
+TEXTS = tuple(label for name in CRITERIA for label in ("--criterion", name))
 
 
 @pytest.fixture(scope="module")
@@ -27,27 +27,27 @@ def test_the_figures_of_a_step(folder: Path) -> None:
     Of 21 points 0, 0.05 and 0.1 draw wrong programs only (0 and 1/11), and 0.15 only right ones (2/11): the trapezoid
     over 0.05 steps is 0.85 + 0.025. The ledger is the same on all three problems, so every group is equal.
     """
-    (one,) = well("simulate", "--criterion", "rlvr", "--json", cwd=folder).json["simulations"]
-    assert one["f"] == [0] * 3 + [1] * 18
-    assert one["auc"] == pytest.approx(0.875)
-    assert (one["zero_advantage"], one["problems"], one["programs"], one["groups"]) == (1, 3, 36, 63)
-    assert one["verdict"] == "steep and balanced"
+    (item,) = well("simulate", "--criterion", "rlvr", "--json", cwd=folder).json["simulations"]
+    assert item["f"] == [0] * 3 + [1] * 18
+    assert item["auc"] == pytest.approx(0.875)
+    assert (item["zero_advantage"], item["problems"], item["programs"], item["groups"]) == (1, 3, 36, 63)
+    assert item["verdict"] == "steep and balanced"
 
 
 def test_the_seed_and_the_company(folder: Path) -> None:
     """The same seed gives the same answer; a criterion's curve does not hang on what is simulated beside it."""
-    first = well("simulate", *WORDS, "--json", cwd=folder).json
-    assert well("simulate", *WORDS, "--json", cwd=folder).json == first
+    first = well("simulate", *TEXTS, "--json", cwd=folder).json
+    assert well("simulate", *TEXTS, "--json", cwd=folder).json == first
     alone = well("simulate", "--criterion", "leaderboard", "--json", cwd=folder).json["simulations"]
-    assert alone == [one for one in first["simulations"] if one["criterion"] == "leaderboard"]
-    other = well("simulate", *WORDS, "--seed", 7, "--json", cwd=folder).json
-    assert [one["f"] for one in other["simulations"]] != [one["f"] for one in first["simulations"]]
-    assert (first["seed"], other["seed"]) == (0, 7)
+    assert alone == [item for item in first["simulations"] if item["criterion"] == "leaderboard"]
+    second = well("simulate", *TEXTS, "--seed", 7, "--json", cwd=folder).json
+    assert [item["f"] for item in second["simulations"]] != [item["f"] for item in first["simulations"]]
+    assert (first["seed"], second["seed"]) == (0, 7)
 
 
-def test_the_table_says_verdicts_cut_and_seed(folder: Path) -> None:
+def test_the_table_reports_verdicts_cut_and_seed(folder: Path) -> None:
     """Thresholds get sparser; the cut and the seed stand there; a filter that keeps nothing is told."""
-    done = well("simulate", *WORDS, "--criterion", "pre-2s", cwd=folder)
+    done = well("simulate", *TEXTS, "--criterion", "pre-2s", cwd=folder)
     cut = well("simulate", "--criterion", "rlvr", "--json", cwd=folder).json["cut"]
     lines = {line.split()[0]: line for line in done.out.splitlines() if line}
     assert lines["top-10"].rstrip().endswith("sparse")
@@ -73,19 +73,19 @@ def test_results_of_training(folder: Path, tmp_path: Path) -> None:
     """Published p_30 at 7B beside the figures: Spearman over the criteria that have one, with a heading or without."""
     online = tmp_path / "online.csv"
     online.write_text("criterion,p_30\nrlvr,7.7\ntop-50,17.0\nleaderboard,15.5\nunknown,1\n")
-    found = well("simulate", *WORDS, "--training-results", online, "--json", cwd=folder).json
-    by_figure = {one["figure"]: one for one in found["online"]}
+    result = well("simulate", *TEXTS, "--training-results", online, "--json", cwd=folder).json
+    by_figure = {item["figure"]: item for item in result["online"]}
     assert by_figure["deviation"]["criteria"] == 3
-    figures = {one["criterion"]: one["deviation"] for one in found["simulations"]}
+    figures = {item["criterion"]: item["deviation"] for item in result["simulations"]}
     order = sorted(("rlvr", "top-50", "leaderboard"), key=lambda name: figures[name])
     ranks = {"rlvr": 1, "top-50": 3, "leaderboard": 2}
-    d2 = sum((ranks[name] - place) ** 2 for place, name in enumerate(order, start=1))
+    d2 = sum((ranks[name] - location) ** 2 for location, name in enumerate(order, start=1))
     assert by_figure["deviation"]["correlation"] == pytest.approx(1 - 6 * d2 / (3 * 8))
-    assert "Spearman with training" in well("simulate", *WORDS, "--training-results", online, cwd=folder).out
+    assert "Spearman with training" in well("simulate", *TEXTS, "--training-results", online, cwd=folder).out
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "seen"),
     [
         ("rlvr,7.7\n", "1 of the simulated criteria have one; name 3 or more of rlvr, top-50"),
         ("rlvr,7.7\nrlvr,8\n", "line 2: write criterion,value, each criterion once"),
@@ -98,17 +98,17 @@ def test_results_of_training(folder: Path, tmp_path: Path) -> None:
         ("criterion,p_30\n\n", "holds no result"),
     ],
 )
-def test_files_of_results_that_cannot_be_read(folder: Path, tmp_path: Path, text: str, told: str) -> None:
+def test_files_of_results_that_cannot_be_read(folder: Path, tmp_path: Path, text: str, seen: str) -> None:
     """One line, exit code 2."""
     online = tmp_path / "online.csv"
     online.write_bytes(text.encode(errors="surrogateescape"))
-    done = lap("simulate", *WORDS, "--training-results", online, cwd=folder)
+    done = lap("simulate", *TEXTS, "--training-results", online, cwd=folder)
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert told in done.err
+    assert seen in done.err
     assert "No such file" in lap("simulate", "--training-results", tmp_path / "none.csv", cwd=folder).err
 
 
-def test_what_was_never_drawn_is_told(tmp_path: Path) -> None:
+def test_what_was_never_drawn_is_reported(tmp_path: Path) -> None:
     """One human was not run on a test: no place. Two were killed at 10 s, and 20 s is asked for: no reward is known.
 
     The weakest two of the six in order are those, so nothing is drawn at u = 0 to 0.25 (the third stands at 0.4, and
@@ -117,14 +117,14 @@ def test_what_was_never_drawn_is_told(tmp_path: Path) -> None:
     references = [Program(f"ref{ms}", (ms, ms), reference=True) for ms in (10, 20, 30, 40)]
     late = [Program(f"late{i}", (5, 10_000), outcomes={1: "time_limit"}) for i in range(2)]
     make_campaign(tmp_path / ".lap", [*references, *late, Program("halfway", (5, 5), outcomes={1: None})])
-    asked = tmp_path / "late.toml"
-    asked.write_text('timeouts = "tolerated"\nin_time = "required"\nreading = "over-limit"\nlimit_ms = 20000\n')
-    done = well("simulate", "--criterion", asked, cwd=tmp_path)
+    wanted = tmp_path / "late.toml"
+    wanted.write_text('timeouts = "tolerated"\nin_time = "required"\nreading = "over-limit"\nlimit_ms = 20000\n')
+    done = well("simulate", "--criterion", wanted, cwd=tmp_path)
     assert "1 program not ranked: correctness or quality is undecided" in done.err
     assert "late: no reward is known at 6 values of u, where nothing was drawn" in done.err
-    (one,) = well("simulate", "--criterion", asked, "--json", cwd=tmp_path).json["simulations"]
-    assert (one["f"][:6], one["f"][6:]) == ([None] * 6, [1.0] * 15)
-    assert (one["undecided"], one["verdict"]) == (2, "undecided")
+    (item,) = well("simulate", "--criterion", wanted, "--json", cwd=tmp_path).json["simulations"]
+    assert (item["f"][:6], item["f"][6:]) == ([None] * 6, [1.0] * 15)
+    assert (item["undecided"], item["verdict"]) == (2, "undecided")
 
 
 def test_a_model_without_programs(folder: Path) -> None:
@@ -134,5 +134,5 @@ def test_a_model_without_programs(folder: Path) -> None:
         2,
         "lap: --model nobody: no such model in this campaign; choose one of base, human, run-1k, run-2k\n",
     )
-    (one,) = well("simulate", "--model", "run-2k", "--criterion", "rlvr", "--json", cwd=folder).json["simulations"]
-    assert one["programs"] == 12
+    (item,) = well("simulate", "--model", "run-2k", "--criterion", "rlvr", "--json", cwd=folder).json["simulations"]
+    assert item["programs"] == 12

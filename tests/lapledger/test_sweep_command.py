@@ -25,29 +25,32 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def points(done, **wanted):
     """The points of a sweep that have all these values."""
-    return [one for one in done.json["points"] if all(one[name] == value for name, value in wanted.items())]
+    return [item for item in done.json["points"] if all(item[name] == value for name, value in wanted.items())]
 
 
 # sweep
 
 
-def test_a_sweep_is_what_replay_says_at_each_place(folder: Path) -> None:
+def test_a_sweep_is_what_replay_reports_at_each_location(folder: Path) -> None:
     """Every point of tau x timeout equals `lap replay` with that tau and limit, model by model."""
     swept = well("sweep", "--tau", "50,30", "--optimization-limit", "none,60ms", "--json", cwd=folder)
     for tau in (50, 30):
         for timeout, flag in ((None, ()), (60 * MS, ("--set", "limit_ms=60"))):
             single = well("replay", "--tau", tau, *flag, "--json", cwd=folder).json["criteria"][0]["estimates"]
-            found = points(swept, tau=tau, timeout_ns=timeout)
+            result = points(swept, tau=tau, timeout_ns=timeout)
             assert (
-                [one["model"] for one in found]
-                == [one["model"] for one in single]
+                [item["model"] for item in result]
+                == [item["model"] for item in single]
                 == ["base", "human", "run-1k", "run-2k"]
             )
-            for one, other in zip(found, single, strict=True):
-                assert one["p_tau"] == pytest.approx(100 * other["value"])
-                assert [one["low"], one["high"]] == pytest.approx([100 * end for end in other["interval"]])
-                assert (one["method"], one["at_most"]) == (other["method"], pytest.approx(100 * other["upper_bound"]))
-                assert (one["undecided"], one["programs"]) == (other["undecided"], other["programs"])
+            for item, second in zip(result, single, strict=True):
+                assert item["p_tau"] == pytest.approx(100 * second["value"])
+                assert [item["low"], item["high"]] == pytest.approx([100 * end for end in second["interval"]])
+                assert (item["method"], item["at_most"]) == (
+                    second["method"],
+                    pytest.approx(100 * second["upper_bound"]),
+                )
+                assert (item["undecided"], item["programs"]) == (second["undecided"], second["programs"])
 
 
 def test_scaled_references_by_hand(folder: Path) -> None:
@@ -55,58 +58,58 @@ def test_scaled_references_by_hand(folder: Path) -> None:
 
     At their own, 45 and 55 ms stand behind 4 and 5 of ten: both pass. Twice as slow, 95 ms stands behind 4 and passes.
     """
-    found = well("sweep", "--tau", "50", "--alpha", "0.5:2:0.5", "--json", cwd=folder)
-    assert [one["alpha"] for one in points(found, model="run-1k")] == [0.5, 1.0, 1.5, 2.0]
-    assert [one["p_tau"] for one in points(found, model="run-1k", alpha=0.5)] == [0.0]
-    assert [one["p_tau"] for one in points(found, model="run-1k", alpha=1.0)] == [50.0]
-    assert [one["p_tau"] for one in points(found, model="run-1k", alpha=2.0)] == [75.0]
+    result = well("sweep", "--tau", "50", "--alpha", "0.5:2:0.5", "--json", cwd=folder)
+    assert [item["alpha"] for item in points(result, model="run-1k")] == [0.5, 1.0, 1.5, 2.0]
+    assert [item["p_tau"] for item in points(result, model="run-1k", alpha=0.5)] == [0.0]
+    assert [item["p_tau"] for item in points(result, model="run-1k", alpha=1.0)] == [50.0]
+    assert [item["p_tau"] for item in points(result, model="run-1k", alpha=2.0)] == [75.0]
 
 
-def test_a_timeout_past_the_cap_is_said_where_verdicts_hang_on_it(folder: Path, tmp_path: Path) -> None:
+def test_a_timeout_past_the_cap_is_stated_where_verdicts_hang_on_it(folder: Path, tmp_path: Path) -> None:
     """One program of `base` was killed at 10 s on each problem, on a test that is one of correctness too.
 
     Strictly it has failed, and 20 s on optimization tests change nothing: no warning beside undecided 0. Where every
     test may take 20 s, all three are open, and the sweep says so.
     """
-    words = ("sweep", "--tau", "50", "--optimization-limit", "2s,20s")
-    strict = well(*words, "--json", cwd=folder).json
-    assert well(*words, cwd=folder).err == ""
-    assert (strict["capped"], {one["undecided"] for one in strict["points"]}) == ([], {0})
+    args = ("sweep", "--tau", "50", "--optimization-limit", "2s,20s")
+    strict = well(*args, "--json", cwd=folder).json
+    assert well(*args, cwd=folder).err == ""
+    assert (strict["capped"], {item["undecided"] for item in strict["points"]}) == ([], {0})
     late = tmp_path / "late.toml"
     late.write_text("timeout_ms = 20000\n")
-    done = well(*words, "--criterion", late, cwd=folder)
+    done = well(*args, "--criterion", late, cwd=folder)
     assert done.err == (
         "warning: timeout 20000 ms: the criterion's limit exceeds the executed limit (10000 ms): 3 runs of 3 undecided"
         " candidates were killed below it, and only running them again with the longer limit can decide them\n"
     )
-    found = well(*words, "--criterion", late, "--json", cwd=folder).json
-    assert found["capped"] == [{"timeout_ns": 20_000 * MS, "runs": 3, "programs": 3}]
-    assert sum(one["undecided"] for one in found["points"] if one["timeout_ns"] == 20_000 * MS) == 3
+    result = well(*args, "--criterion", late, "--json", cwd=folder).json
+    assert result["capped"] == [{"timeout_ns": 20_000 * MS, "runs": 3, "programs": 3}]
+    assert sum(item["undecided"] for item in result["points"] if item["timeout_ns"] == 20_000 * MS) == 3
 
 
 def test_a_sweep_in_every_format(folder: Path, tmp_path: Path) -> None:
     """The same rows in CSV, Parquet and JSON, with the cut in each; pictures by their signatures."""
     outs = [tmp_path / f"sweep.{kind}" for kind in MAGIC]
-    words = [word for out in outs for word in ("--out", out)]
-    done = well("sweep", "--tau", "50,10", "--beta", "0,20ms", *words, cwd=folder)
-    asked = well("sweep", "--tau", "50,10", "--beta", "0,20ms", "--json", cwd=folder).json
+    args = [text for out in outs for text in ("--out", out)]
+    done = well("sweep", "--tau", "50,10", "--beta", "0,20ms", *args, cwd=folder)
+    requested = well("sweep", "--tau", "50,10", "--beta", "0,20ms", "--json", cwd=folder).json
     for kind, magic in MAGIC.items():
         assert (tmp_path / f"sweep.{kind}").read_bytes().startswith(magic)
     table = pq.read_table(tmp_path / "sweep.parquet")
-    assert table.schema.metadata[b"lap.cut"].decode() == asked["cut"]
+    assert table.schema.metadata[b"lap.cut"].decode() == requested["cut"]
     rows = table.to_pylist()
-    assert [{name: row[name] for name in asked["points"][0]} for row in rows] == asked["points"]
+    assert [{name: row[name] for name in requested["points"][0]} for row in rows] == requested["points"]
     with (tmp_path / "sweep.csv").open() as file:
         read = list(csv.DictReader(file))
     assert [float(row["p_tau"]) for row in read] == [row["p_tau"] for row in rows]
-    assert {row["cut"] for row in read} == {asked["cut"]}
-    assert f"cut {asked['cut']}" in done.out
-    assert f"criterion {asked['hash'][:12]}" in done.out
+    assert {row["cut"] for row in read} == {requested["cut"]}
+    assert f"cut {requested['cut']}" in done.out
+    assert f"criterion {requested['hash'][:12]}" in done.out
     assert [line for line in done.err.splitlines() if line.startswith("wrote ")] == [f"wrote {o}" for o in outs]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("args", "seen"),
     [
         (("--tau", "1:100:1", "--alpha", "0.5:1.499:0.001"), "the grid has 100000 replays, above the limit of 20000"),
         (("--alpha", "0:1"), "a range is FIRST:LAST:STEP"),
@@ -127,12 +130,12 @@ def test_a_sweep_in_every_format(folder: Path, tmp_path: Path) -> None:
         (("--clock", "memory", "--alpha", "1,2"), "references are scaled in time"),
     ],
 )
-def test_what_a_sweep_refuses(folder: Path, words: tuple[str, ...], told: str) -> None:
+def test_what_a_sweep_refuses(folder: Path, args: tuple[str, ...], seen: str) -> None:
     """One line, exit code 2, and nothing written."""
     before = sorted(folder.iterdir())
-    done = lap("sweep", *words, cwd=folder)
+    done = lap("sweep", *args, cwd=folder)
     assert (done.code, done.err.count("\n"), done.out) == (2, 1, "")
-    assert told in done.err
+    assert seen in done.err
     assert sorted(folder.iterdir()) == before
 
 
@@ -149,33 +152,33 @@ def test_five_varying_things_are_no_picture(folder: Path, tmp_path: Path) -> Non
 
 def test_a_matrix_by_hand(folder: Path) -> None:
     """p_100 of base, run-1k, run-2k: 2/4 (one wrong, one killed), 3/4, 4/4; alike on all problems, so no doubt."""
-    words = ("matrix", "--criterion", "rlvr", "--criterion", "top-50", "--criterion", "top-10", "--json")
-    found = well(*words, cwd=folder).json
-    assert found["runs"] == ["base", "run-1k", "run-2k"]
-    cells = {(one["criterion"], one["run"]): one["pass_at_1"] for one in found["cells"]}
-    assert [cells["rlvr", run] for run in found["runs"]] == [50, 75, 100]
-    assert [cells["top-50", run] for run in found["runs"]] == [0, 50, 75]
-    assert [cells["top-10", run] for run in found["runs"]] == [0, 0, 25]
-    assert found["spearman"][0] == pytest.approx([1, 1, 3**0.5 / 2])  # ranks 1 2 3 against 1.5 1.5 3
-    ranking = found["families"][1]
+    args = ("matrix", "--criterion", "rlvr", "--criterion", "top-50", "--criterion", "top-10", "--json")
+    result = well(*args, cwd=folder).json
+    assert result["runs"] == ["base", "run-1k", "run-2k"]
+    cells = {(item["criterion"], item["run"]): item["pass_at_1"] for item in result["cells"]}
+    assert [cells["rlvr", run] for run in result["runs"]] == [50, 75, 100]
+    assert [cells["top-50", run] for run in result["runs"]] == [0, 50, 75]
+    assert [cells["top-10", run] for run in result["runs"]] == [0, 0, 25]
+    assert result["spearman"][0] == pytest.approx([1, 1, 3**0.5 / 2])  # ranks 1 2 3 against 1.5 1.5 3
+    ranking = result["families"][1]
     assert (ranking["spread"], ranking["half_width"], ranking["decides"]) == (50, 0, True)
     assert ranking["range"] == pytest.approx((0 + 50 + 50) / 3)
 
 
-def test_a_cell_is_what_replay_says_of_it(folder: Path) -> None:
+def test_a_cell_is_what_replay_reports_of_it(folder: Path) -> None:
     """Interval, method and bound of each cell are those of `lap replay` under that criterion, in percent."""
-    found = well("matrix", "--criterion", "top-50", "--criterion", "rlvr", "--json", cwd=folder).json["cells"]
+    result = well("matrix", "--criterion", "top-50", "--criterion", "rlvr", "--json", cwd=folder).json["cells"]
     for name in ("top-50", "rlvr"):
         single = well("replay", "--criterion", name, "--json", cwd=folder).json["criteria"][0]["estimates"]
-        expected = {one["model"]: one for one in single}
-        for cell in (one for one in found if one["criterion"] == name):
-            one = expected[cell["run"]]
-            assert [cell["low"], cell["high"]] == pytest.approx([100 * end for end in one["interval"]])
-            assert (cell["method"], cell["at_most"]) == (one["method"], pytest.approx(100 * one["upper_bound"]))
+        expected = {item["model"]: item for item in single}
+        for cell in (item for item in result if item["criterion"] == name):
+            item = expected[cell["run"]]
+            assert [cell["low"], cell["high"]] == pytest.approx([100 * end for end in item["interval"]])
+            assert (cell["method"], cell["at_most"]) == (item["method"], pytest.approx(100 * item["upper_bound"]))
             assert (cell["runs_low"], cell["runs_high"]) == (None, None)
 
 
-def test_a_family_that_decides_nothing_is_told(folder: Path) -> None:
+def test_a_family_that_decides_nothing_is_reported(folder: Path) -> None:
     """One run alone: no spread, so nothing is decided; the interval over problems is named as such."""
     done = well("matrix", "--run", "base", "--criterion", "rlvr", cwd=folder)
     assert "warning: correctness only: a spread of 0.0 points is within its interval, ±0.0" in done.err
@@ -184,8 +187,8 @@ def test_a_family_that_decides_nothing_is_told(folder: Path) -> None:
 
 def test_runs_of_a_matrix(folder: Path) -> None:
     """A pattern with a step takes the last checkpoint; an unknown model is told with those that are there."""
-    found = well("matrix", "--run", "run-{step}", "--run", "b*", "--criterion", "rlvr", "--json", cwd=folder).json
-    assert found["runs"] == ["run-2k", "base"]
+    result = well("matrix", "--run", "run-{step}", "--run", "b*", "--criterion", "rlvr", "--json", cwd=folder).json
+    assert result["runs"] == ["run-2k", "base"]
     done = lap("matrix", "--run", "gpt", cwd=folder)
     assert (done.code, "models are base, human, run-1k, run-2k" in done.err) == (2, True)
 
@@ -195,8 +198,8 @@ def test_humans_alone_are_no_training_runs(tmp_path: Path) -> None:
     make_campaign(tmp_path / ".lap", list(REFERENCES))
     done = lap("matrix", cwd=tmp_path)
     assert (done.code, "all programs here are human; use --run human" in done.err) == (2, True)
-    found = well("matrix", "--run", "human", "--criterion", "rlvr", "--json", cwd=tmp_path).json
-    assert [one["pass_at_1"] for one in found["cells"]] == [100]
+    result = well("matrix", "--run", "human", "--criterion", "rlvr", "--json", cwd=tmp_path).json
+    assert [item["pass_at_1"] for item in result["cells"]] == [100]
 
 
 def test_criteria_of_a_matrix(folder: Path, tmp_path: Path) -> None:
@@ -220,17 +223,17 @@ def test_a_matrix_as_files_and_table(folder: Path, tmp_path: Path) -> None:
     sizes = [len(part) for part in by_table.values()]
     assert (sizes, sum(sizes)) == ([3 * len(criteria), len(criteria) ** 2, 7], len(rows))
     assert {row["pass_at_1"] for row in by_table["cell"] if row["criterion"] == "pre-2s"} == {""}  # no test takes 2 s
-    asked = well("matrix", "--json", cwd=folder).json
-    for row, cell in zip(by_table["cell"], asked["cells"], strict=True):
+    requested = well("matrix", "--json", cwd=folder).json
+    for row, cell in zip(by_table["cell"], requested["cells"], strict=True):
         assert [row[name] for name in ("low", "high", "at_most")] == [
             "" if cell[name] is None else str(cell[name]) for name in ("low", "high", "at_most")
         ]
-    agree = [number for line in asked["spearman"] for number in line]
+    agree = [number for line in requested["spearman"] for number in line]
     assert [row["spearman"] for row in by_table["agreement"]] == ["" if n is None else str(n) for n in agree]
-    for row, one in zip(by_table["family"], asked["families"], strict=True):
-        assert (row["family"], row["decides"]) == (one["family"], str(one["decides"]))
+    for row, item in zip(by_table["family"], requested["families"], strict=True):
+        assert (row["family"], row["decides"]) == (item["family"], str(item["decides"]))
         figures = ("spread", "half_width", "half_width_runs", "range")
-        assert [row[name] for name in figures] == ["" if one[name] is None else str(one[name]) for name in figures]
+        assert [row[name] for name in figures] == ["" if item[name] is None else str(item[name]) for name in figures]
     assert (tmp_path / "m.svg").read_bytes().startswith(MAGIC["svg"])
     assert f"{len(criteria)} {criteria[-1]}" in done.out
 
@@ -240,9 +243,9 @@ def test_a_matrix_as_files_and_table(folder: Path, tmp_path: Path) -> None:
 
 def test_robustness_by_hand(folder: Path) -> None:
     """With references twice as slow, base passes p_50 with two of four, run-2k with all four: a gain of 100%."""
-    words = ("robustness", "--baseline", "base", "--tau", "50", "--alpha", "1,2", "--beta", "0", "--json")
-    found = well(*words, cwd=folder).json
-    rows = {(one["along"], one["at"], one["model"]): one for one in found["points"]}
+    args = ("robustness", "--baseline", "base", "--tau", "50", "--alpha", "1,2", "--beta", "0", "--json")
+    result = well(*args, cwd=folder).json
+    rows = {(item["along"], item["at"], item["model"]): item for item in result["points"]}
     assert {key[2] for key in rows} == {"base", "run-1k", "run-2k"}
     assert rows["alpha", 2, "base"]["p_tau"] == 50
     assert (rows["alpha", 2, "run-2k"]["p_tau"], rows["alpha", 2, "run-2k"]["gain"]) == (100, 100)
@@ -252,8 +255,8 @@ def test_robustness_by_hand(folder: Path) -> None:
 
 def test_robustness_as_picture_and_its_refusal(folder: Path, tmp_path: Path) -> None:
     """Four panels; a baseline that made nothing is told with those that did; negative values need no quotes."""
-    words = ("--tau", "50", "--alpha", "1,2", "--beta", "-20ms,20ms", "--out", tmp_path / "r.png")
-    done = well("robustness", "--baseline", "base", *words, cwd=folder)
+    args = ("--tau", "50", "--alpha", "1,2", "--beta", "-20ms,20ms", "--out", tmp_path / "r.png")
+    done = well("robustness", "--baseline", "base", *args, cwd=folder)
     assert (tmp_path / "r.png").read_bytes().startswith(MAGIC["png"])
     assert "-20 ms" in done.out
     wrong = lap("robustness", "--baseline", "bass", cwd=folder)
@@ -266,13 +269,15 @@ def test_robustness_as_picture_and_its_refusal(folder: Path, tmp_path: Path) -> 
 
 def test_a_learning_curve_by_hand(folder: Path) -> None:
     """run at 1k and 2k: p_100 3/4 and 4/4, p_50 2/4 and 3/4: gains of a third and a half."""
-    found = well("curve", "--checkpoint", "run-{step}", "--tau", "100,50", "--tiers", "none", "--json", cwd=folder).json
-    rows = {(one["tau"], one["step"]): one for one in found["points"]}
+    result = well(
+        "curve", "--checkpoint", "run-{step}", "--tau", "100,50", "--tiers", "none", "--json", cwd=folder
+    ).json
+    rows = {(item["tau"], item["step"]): item for item in result["points"]}
     assert [rows["100", step]["p_tau"] for step in (1000, 2000)] == [75, 100]
     assert [rows["50", step]["p_tau"] for step in (1000, 2000)] == [50, 75]
     assert rows["100", 2000]["relative"] == pytest.approx(100 / 3)
     assert rows["50", 2000]["relative"] == pytest.approx(50)
-    assert {one["run"] for one in found["points"]} == {"run"}
+    assert {item["run"] for item in result["points"]} == {"run"}
 
 
 def test_a_curve_falls_with_tau_in_the_table_and_picture(folder: Path, tmp_path: Path) -> None:
@@ -288,7 +293,7 @@ def test_a_curve_falls_with_tau_in_the_table_and_picture(folder: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("args", "seen"),
     [
         ((), 'no rollouts of a training run are stored; give --checkpoint "NAME-{step}"'),
         (("--checkpoint", "run"), "write {step} once"),
@@ -298,18 +303,18 @@ def test_a_curve_falls_with_tau_in_the_table_and_picture(folder: Path, tmp_path:
         (("--checkpoint", "run-{step}", "--tiers", "tokens"), "are not in the ledger; use --tiers none"),
     ],
 )
-def test_what_a_curve_refuses(folder: Path, words: tuple[str, ...], told: str) -> None:
+def test_what_a_curve_refuses(folder: Path, args: tuple[str, ...], seen: str) -> None:
     """One line that says what to do, exit code 2."""
-    done = lap("curve", *words, cwd=folder)
+    done = lap("curve", *args, cwd=folder)
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert told in done.err
+    assert seen in done.err
 
 
 # all of them
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ("sweep", "--tau", "50"),
         ("matrix", "--criterion", "top-50"),
@@ -317,12 +322,12 @@ def test_what_a_curve_refuses(folder: Path, words: tuple[str, ...], told: str) -
         ("curve", "--checkpoint", "run-{step}", "--tiers", "none"),
     ],
 )
-def test_an_earlier_cut_gives_the_earlier_answer(folder: Path, words: tuple[str, ...], tmp_path: Path) -> None:
+def test_an_earlier_cut_gives_the_earlier_answer(folder: Path, args: tuple[str, ...], tmp_path: Path) -> None:
     """Facts that come later change nothing at the old cut, and every answer names its cut."""
-    before = well(*words, "--json", cwd=folder).json
-    append(folder / ".lap", list(problem_facts(f"later-{words[0]}.0123456789ab", [Program("x", (1,))], 1)))
-    assert well(*words, "--at", before["cut"], "--json", cwd=folder).json == before
-    assert well(*words, "--json", cwd=folder).json["cut"] != before["cut"]
+    before = well(*args, "--json", cwd=folder).json
+    append(folder / ".lap", list(problem_facts(f"later-{args[0]}.0123456789ab", [Program("x", (1,))], 1)))
+    assert well(*args, "--at", before["cut"], "--json", cwd=folder).json == before
+    assert well(*args, "--json", cwd=folder).json["cut"] != before["cut"]
 
 
 @pytest.mark.parametrize("name", ["sweep", "matrix", "robustness", "curve", "simulate"])

@@ -41,7 +41,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def asked(ledger: Path) -> Rewards:
+def wanted(ledger: Path) -> Rewards:
     """Correctness alone, so that no timing of a busy machine decides; one reference of three is run beside."""
     return Rewards(
         training="run1",
@@ -54,9 +54,9 @@ def asked(ledger: Path) -> Rewards:
 
 
 @pytest.fixture(scope="module")
-def scored(asked: Rewards) -> list[float | None]:
+def scored(wanted: Rewards) -> list[float | None]:
     """What TRL gets for a group of four: right, wrong, the right one again, and prose without a program."""
-    reward = trl_rewards(asked, num_generations=4)
+    reward = trl_rewards(wanted, num_generations=4)
     assert reward.__name__ == "lapledger"  # TRL logs it under this name
     # GRPOTrainer calls by keywords, with every column of the dataset repeated for each completion
     return reward(
@@ -107,8 +107,8 @@ def test_the_same_program_is_run_once_and_each_rollout_has_its_reward(scored: li
 
 def test_every_rollout_counts_in_an_estimate(scored: list[float | None], ledger: Path) -> None:
     """Two of the four rollouts are right: p_100 = 50%, of four programs."""
-    words = ("--criterion", "rlvr-added-tests", "--ledger", ledger, "--json")
-    [point] = [p for p in well("curve", *words, "--tau", "100").json["points"] if p["tier"] == "all"]
+    args = ("--criterion", "rlvr-added-tests", "--ledger", ledger, "--json")
+    [point] = [p for p in well("curve", *args, "--tau", "100").json["points"] if p["tier"] == "all"]
     assert (point["programs"], point["undecided"], point["p_tau"]) == (4, 0, pytest.approx(50))
 
 
@@ -131,13 +131,13 @@ def test_a_shared_run_is_traced_explained_and_proven(scored: list[float | None],
     assert (alone.returncode, alone.stderr, "not replayed" in alone.stdout) == (0, "", False)
 
 
-def test_an_export_says_whose_runs_count(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
+def test_an_export_reports_whose_runs_count(scored: list[float | None], ledger: Path, tmp_path: Path) -> None:
     """The third rollout points to the first one's rows; everybody else has outcomes of their own."""
     programs = [row[3] for row in sql(ledger, REWARDS)]
     well("export", "csv", tmp_path / "out", "--ledger", ledger, "--criterion", "rlvr-added-tests")
     with (tmp_path / "out" / "programs.csv").open() as file:
         executed = {row["program_id"]: row["executed_program_id"] for row in csv.DictReader(file)}
-    assert [executed[program] for program in programs] == [programs[place] for place in (0, 1, 0, 3)]
+    assert [executed[program] for program in programs] == [programs[location] for location in (0, 1, 0, 3)]
     with (tmp_path / "out" / "outcomes.csv").open() as file:
         assert {row["program_id"] for row in csv.DictReader(file)} == set(executed.values())
 
@@ -155,9 +155,9 @@ def test_a_rebuilt_ledger_holds_the_shared_runs(scored: list[float | None], ledg
     assert well("verify", "--ledger", copy).code == 0
 
 
-def test_conversations_are_read_like_texts(asked: Rewards, capfd: pytest.CaptureFixture[str]) -> None:
+def test_conversations_are_read_like_texts(wanted: Rewards, capfd: pytest.CaptureFixture[str]) -> None:
     """TRL's chat form: a prompt of messages, and a completion of one message; nothing is printed."""
-    reward = trl_rewards(asked, num_generations=1, column="task")
+    reward = trl_rewards(wanted, num_generations=1, column="task")
     prompts = [[{"role": "user", "content": "Add up."}]]
     completions = [[{"role": "assistant", "content": RIGHT}]]
     assert reward(prompts=prompts, completions=completions, task=["sums"]) == [1.0]
@@ -168,7 +168,7 @@ def answers(compute: Callable[..., Any], rows: Sequence[tuple[str, dict[str, Any
     """What verl's reward loop gets for rows that it awaits side by side; an error where one is raised."""
 
     async def every() -> list[Any]:
-        calls = [compute(data_source="x", solution_str=t, ground_truth="sums", extra_info=told) for t, told in rows]
+        calls = [compute(data_source="x", solution_str=t, ground_truth="sums", extra_info=seen) for t, seen in rows]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     return asyncio.run(every())
@@ -182,38 +182,38 @@ WHERE g.training_id = '{}' ORDER BY g._admission, g._row, r.ordinal
 """
 
 
-def test_verl_asks_one_by_one(asked: Rewards, ledger: Path) -> None:
+def test_verl_requests_one_by_one(wanted: Rewards, ledger: Path) -> None:
     """As verl 0.9.1 does, two prompts of two answers in turns: two groups, with the step that it tells, no prompt."""
-    told = [{"index": index, "num_turns": 2, "rollout_reward_scores": {}, "min_global_steps": 5} for index in (3, 4)]
-    rows = [(RIGHT, told[0]), (FALSE, told[1]), (PROSE, told[0]), (RIGHT, told[1])]
-    assert answers(verl_rewards(replace(asked, training="verl1"), n=2), rows) == [1.0, -1.0, -1.0, 1.0]
+    seen = [{"index": index, "num_turns": 2, "rollout_reward_scores": {}, "min_global_steps": 5} for index in (3, 4)]
+    rows = [(RIGHT, seen[0]), (FALSE, seen[1]), (PROSE, seen[0]), (RIGHT, seen[1])]
+    assert answers(verl_rewards(replace(wanted, training="verl1"), n=2), rows) == [1.0, -1.0, -1.0, 1.0]
     common = [5, None, 2, 2, "complete"]
     expected = [(0, 1.0), (1, -1.0), (0, -1.0), (1, 1.0)]
-    found = sql(ledger, GROUPS.format("verl1"))
-    assert found == [[*common, ordinal, None, "verl1-5", value] for ordinal, value in expected]
+    result = sql(ledger, GROUPS.format("verl1"))
+    assert result == [[*common, ordinal, None, "verl1-5", value] for ordinal, value in expected]
 
 
-def test_verl_asks_for_a_shuffled_batch(asked: Rewards, ledger: Path) -> None:
+def test_verl_requests_for_a_shuffled_batch(wanted: Rewards, ledger: Path) -> None:
     """As the manager `batch` of verl 0.6.1 does, after rows were balanced: no step, so no policy and no checkpoint."""
-    batch = verl_rewards(replace(asked, training="verl2"), n=2, batched=True)
+    batch = verl_rewards(replace(wanted, training="verl2"), n=2, batched=True)
     extras = np.array([{"problem": "sums", "index": index} for index in (3, 4, 3, 4)], dtype=object)
     sources, truths = np.array(["corpus"] * 4, dtype=object), [""] * 4
-    found = batch(
+    result = batch(
         data_sources=sources, solution_strs=[RIGHT, FALSE, FALSE, RIGHT], ground_truths=truths, extra_infos=extras
     )
-    assert found == [1.0, -1.0, -1.0, 1.0]
+    assert result == [1.0, -1.0, -1.0, 1.0]
     common = [None, None, 2, 2, "complete"]
     expected = [(0, 1.0), (1, -1.0), (0, -1.0), (1, 1.0)]
-    found = sql(ledger, GROUPS.format("verl2"))
-    assert found == [[*common, ordinal, None, "verl2", value] for ordinal, value in expected]
+    result = sql(ledger, GROUPS.format("verl2"))
+    assert result == [[*common, ordinal, None, "verl2", value] for ordinal, value in expected]
     [[campaign]] = sql(ledger, "SELECT DISTINCT campaign_id FROM verdict WHERE model = 'verl2'")
     done = lap("curve", "--ledger", ledger, "--criterion", "rlvr", "--campaign", campaign)
     assert (done.code, "rollouts of an unknown step have no checkpoint" in done.err) == (2, True)
 
 
-def test_two_processes_that_ask_one_by_one_are_refused(asked: Rewards, ledger: Path) -> None:
+def test_two_processes_that_request_one_by_one_are_refused(wanted: Rewards, ledger: Path) -> None:
     """With more than one reward worker a group would be split: the second one is told so, and appends nothing."""
-    mine = replace(asked, training="verl3")
+    mine = replace(wanted, training="verl3")
     first = verl_rewards(mine, n=1)
     assert answers(first, [(PROSE, {"index": 0})]) == [-1.0]
     code = (
@@ -225,7 +225,7 @@ def test_two_processes_that_ask_one_by_one_are_refused(asked: Rewards, ledger: P
     assert "another process scores the answers of training run 'verl3' one by one" in done.stderr.splitlines()[-1]
     (error,) = answers(verl_rewards(mine, n=8), [(PROSE, {"index": 0})])
     assert "another process" in str(error)
-    (error,) = answers(verl_rewards(replace(asked, training="verl4"), n=2, patience=1.0), [(PROSE, {"index": 0})])
+    (error,) = answers(verl_rewards(replace(wanted, training="verl4"), n=2, patience=1.0), [(PROSE, {"index": 0})])
     assert "1 of the 2 answers" in str(error)
     assert sql(ledger, "SELECT count(*) FROM group_opened WHERE training_id = 'verl4'") == [[0]]
     assert sql(ledger, "SELECT count(*) FROM group_opened WHERE training_id = 'verl3'") == [[1]]
@@ -233,9 +233,9 @@ def test_two_processes_that_ask_one_by_one_are_refused(asked: Rewards, ledger: P
 
 
 @pytest.fixture
-def hurried(asked: Rewards) -> Iterator[Scoring]:
+def hurried(wanted: Rewards) -> Iterator[Scoring]:
     """Workers elsewhere are asked, and there are none."""
-    scoring = Scoring(Rewards(training="run2", ledger=asked.ledger, criterion="rlvr", where="pool", timeout=0.0))
+    scoring = Scoring(Rewards(training="run2", ledger=wanted.ledger, criterion="rlvr", where="pool", timeout=0.0))
     yield scoring
     scoring.close()
 
@@ -244,12 +244,12 @@ def test_what_has_no_outcome_in_time_is_undecided(hurried: Scoring, ledger: Path
     """None for TRL, nan for verl, and no reward in the ledger; the works stay open for whoever comes."""
     assert hurried.scorer.score([Completion(problem="sums", group=0, text=RIGHT)]) == [None]
     assert sql(ledger, "SELECT count(*) FROM reward JOIN program USING (program_id) WHERE model = 'run2'") == [[0]]
-    asked = Rewards(training="run2", ledger=str(ledger), criterion="rlvr", where="pool", timeout=0.0)
-    [value] = answers(verl_rewards(asked, n=1), [(RIGHT, {"index": 0})])
+    wanted = Rewards(training="run2", ledger=str(ledger), criterion="rlvr", where="pool", timeout=0.0)
+    [value] = answers(verl_rewards(wanted, n=1), [(RIGHT, {"index": 0})])
     assert math.isnan(value)
 
 
-def test_two_at_once_take_turns(asked: Rewards, ledger: Path) -> None:
+def test_two_at_once_take_turns(wanted: Rewards, ledger: Path) -> None:
     """While a `lap run` holds the machine and time runs out, nothing is run beside it, and nothing is decided."""
     scoring = Scoring(Rewards(training="run3", ledger=str(ledger), criterion="rlvr", timeout=0.0))
     with alone(ledger):
@@ -258,24 +258,26 @@ def test_two_at_once_take_turns(asked: Rewards, ledger: Path) -> None:
     assert sql(ledger, "SELECT count(*) FROM execution JOIN program USING (program_id) WHERE model = 'run3'") == [[0]]
 
 
-def test_mistakes_are_told_in_one_line(asked: Rewards) -> None:
+def test_mistakes_are_reported_in_one_line(wanted: Rewards) -> None:
     """An unknown problem, a missing column, a place that is none."""
-    reward = trl_rewards(asked, num_generations=1)
+    reward = trl_rewards(wanted, num_generations=1)
     with pytest.raises(UserError, match="'products' is not in the ledger"):
         reward(prompts=[""], completions=[RIGHT], problem=["products"])
     with pytest.raises(UserError, match="no column 'problem'"):
         reward(prompts=[""], completions=[RIGHT])
     with pytest.raises(UserError, match="no whole number of groups of 2"):
-        trl_rewards(asked, num_generations=2)(prompts=[""], completions=[RIGHT], problem=["sums"])
+        trl_rewards(wanted, num_generations=2)(prompts=[""], completions=[RIGHT], problem=["sums"])
     with pytest.raises(UserError, match="names no problem"):
-        verl_rewards(asked, n=1, batched=True)(data_sources=["x"], solution_strs=[""], ground_truths=[None])
+        verl_rewards(wanted, n=1, batched=True)(data_sources=["x"], solution_strs=[""], ground_truths=[None])
     with pytest.raises(UserError, match="'here' or in the 'pool'"):
-        Scoring(Rewards(training="x", ledger=asked.ledger, where="there"))
-    before = well("verify", "--print-head", "--ledger", asked.ledger or "").out
+        Scoring(Rewards(training="x", ledger=wanted.ledger, where="there"))
+    before = well("verify", "--print-head", "--ledger", wanted.ledger or "").out
     with pytest.raises(UserError, match="training '': a training run's name is one line"):
-        trl_rewards(replace(asked, training=""), num_generations=1)(prompts=[""], completions=[RIGHT], problem=["sums"])
-    assert well("verify", "--print-head", "--ledger", asked.ledger or "").out == before
-    assert lap("status", "--ledger", asked.ledger or "").code == 0
+        trl_rewards(replace(wanted, training=""), num_generations=1)(
+            prompts=[""], completions=[RIGHT], problem=["sums"]
+        )
+    assert well("verify", "--print-head", "--ledger", wanted.ledger or "").out == before
+    assert lap("status", "--ledger", wanted.ledger or "").code == 0
 
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[2] / "docs/trainers.md").read_text(), re.DOTALL)

@@ -69,18 +69,18 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
     command = [sys.executable, "-c", TRAIN, str(ledger), str(home / "out")]
     done = subprocess.run(command, env=offline, cwd=home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    told = [line for line in done.stdout.splitlines() if line.startswith("told ")]
-    return ledger, json.loads(told[0].removeprefix("told "))
+    seen = [line for line in done.stdout.splitlines() if line.startswith("told ")]
+    return ledger, json.loads(seen[0].removeprefix("told "))
 
 
 def test_a_trainer_learns_from_what_the_ledger_holds(trained: tuple[Path, dict[str, Any]]) -> None:
     """At each step the mean that TRL logs is that of the group's four rewards in the ledger: noise prints no sum."""
-    ledger, told = trained
-    assert sql(ledger, GIVEN) == [[step, told["means"][step], 4] for step in range(3)]
-    assert told["means"] == [-1.0, -1.0, -1.0]
+    ledger, seen = trained
+    assert sql(ledger, GIVEN) == [[step, seen["means"][step], 4] for step in range(3)]
+    assert seen["means"] == [-1.0, -1.0, -1.0]
 
 
-def test_its_groups_are_whole_and_the_ledger_is_sound(trained: tuple[Path, dict[str, Any]]) -> None:
+def test_its_groups_are_complete_and_the_ledger_is_sound(trained: tuple[Path, dict[str, Any]]) -> None:
     """A group of four a step; every reward, and that of the reference run beside each group, is computed again."""
     ledger, _ = trained
     assert sql(ledger, "SELECT policy, size FROM group_opened ORDER BY policy") == [[0, 4], [1, 4], [2, 4]]

@@ -33,7 +33,7 @@ def age(ledger: Path, days: float) -> None:
             os.utime(path, (then, then))
 
 
-def test_compaction_says_what_it_merged_and_changes_no_answer(ledger: Path) -> None:
+def test_compaction_reports_what_it_merged_and_changes_no_answer(ledger: Path) -> None:
     """In words and as JSON; a second one finds nothing to do."""
     before, cut = sql(ledger, COUNT), well("status", "--partitions", "--ledger", ledger, "--json").json["cut"]
     done = well("ledger", "compact", "--ledger", ledger, "--json").json
@@ -46,13 +46,13 @@ def test_compaction_says_what_it_merged_and_changes_no_answer(ledger: Path) -> N
 def test_nothing_goes_before_its_time(ledger: Path) -> None:
     """Seven days by default, at least an hour."""
     age(ledger, 6.9)
-    found = well("ledger", "gc", "--dry-run", "--ledger", ledger, "--json").json
-    assert (found["found"], found["removed"]) == ([], 0)
+    result = well("ledger", "gc", "--dry-run", "--ledger", ledger, "--json").json
+    assert (result["found"], result["removed"]) == ([], 0)
     done = lap("ledger", "gc", "--grace", 0, "--ledger", ledger)
     assert (done.code, "is not in the range" in done.err) == (2, True)
 
 
-def test_a_dry_run_only_looks_and_a_real_one_asks(ledger: Path) -> None:
+def test_a_dry_run_only_looks_and_a_real_one_requests(ledger: Path) -> None:
     """Without a terminal to ask it wants --yes."""
     age(ledger, 8)
     seen = well("ledger", "gc", "--dry-run", "--ledger", ledger)
@@ -69,9 +69,9 @@ def test_superseded_segments_go_after_a_grace_period(ledger: Path) -> None:
     """Counted from the compaction, not from the age of the files."""
     well("ledger", "compact", "--ledger", ledger)
     age(ledger, 400)
-    found = well("ledger", "gc", "--yes", "--ledger", ledger, "--json").json
-    assert [one["name"] for one in found["found"]] == ["ab/stray"]
-    assert found["removed"] == 1
+    result = well("ledger", "gc", "--yes", "--ledger", ledger, "--json").json
+    assert [item["name"] for item in result["found"]] == ["ab/stray"]
+    assert result["removed"] == 1
 
 
 def test_the_stream_forgets_what_is_sealed(ledger: Path) -> None:
@@ -92,14 +92,14 @@ def test_a_damaged_ledger_loses_nothing(ledger: Path) -> None:
     assert f"{path.name} is missing" in done.err
 
 
-@pytest.mark.parametrize("word", ["compact", "gc", "rebuild"])
-def test_commands_of_other_modules_are_listed_and_explained(word: str) -> None:
+@pytest.mark.parametrize("text", ["compact", "gc", "rebuild"])
+def test_commands_of_other_modules_are_listed_and_explained(text: str) -> None:
     """With an example each."""
-    assert word in well("ledger", "--help").out
-    assert f"lap ledger {word}" in well("ledger", word, "--help").out.partition("Example:")[2]
+    assert text in well("ledger", "--help").out
+    assert f"lap ledger {text}" in well("ledger", text, "--help").out.partition("Example:")[2]
 
 
-def test_an_object_store_asks_for_a_longer_grace(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_store_requests_for_a_longer_grace(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A put there makes an object young only when it is a day old: a shorter grace could take what is wanted."""
     monkeypatch.setenv("LAP_STORE", "s3://bucket/lap")
     done = lap("ledger", "gc", "--grace", 1, "--ledger", ledger)

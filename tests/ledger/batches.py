@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lapledger.ledger.events import EVENTS, EventType
 
 TYPES = st.sampled_from(sorted(EVENTS)).map(EVENTS.__getitem__)
-MANY = (63, 64, 65, 70, 130)
+SEVERAL = (63, 64, 65, 70, 130)
 """Row counts around the one from which columns have short forms."""
 
 _TEXTS = st.text(max_size=8)
@@ -74,12 +74,12 @@ def _long_column(draw: st.DrawFn, kind: pa.DataType, rows: int) -> list[Any]:
 def batches(draw: st.DrawFn, types: st.SearchStrategy[EventType] = TYPES) -> tuple[EventType, pa.RecordBatch]:
     """Any type with one to five rows of any values, or with many rows of the kinds that have short forms."""
     declared = draw(types)
-    rows = draw(st.integers(1, 5) | st.sampled_from(MANY))
+    rows = draw(st.integers(1, 5) | st.sampled_from(SEVERAL))
     arrays = []
     for column in declared.columns:
         nested = pa.types.is_list(column.arrow)
         kind = column.arrow.value_type if nested else column.arrow
-        if rows >= min(MANY):
+        if rows >= min(SEVERAL):
             values = _long_column(draw, kind, rows)
             values = [values[: n % 3] for n in range(rows)] if nested else values
         else:

@@ -26,7 +26,7 @@ from lapledger.ledger.frames.frame import (
     make_record,
     payload_digest,
 )
-from tests.ledger.batches import MANY, TYPES, VALUES, batches, held_otherwise, plain_digest
+from tests.ledger.batches import SEVERAL, TYPES, VALUES, batches, held_otherwise, plain_digest
 from tests.ledger.facts import sample_batch, sample_events, sample_frame
 
 LINK = Link("e", "facts", 3, 7, "before")
@@ -74,7 +74,7 @@ def test_the_wire_gives_the_bytes_of_the_columns(case: tuple[EventType, pa.Recor
     assert make_record(declared, "kéy", LINK, rows) == (encode(frame), frame.digest)
 
 
-@pytest.mark.parametrize("rows", [1, 5, *MANY])
+@pytest.mark.parametrize("rows", [1, 5, *SEVERAL])
 @pytest.mark.parametrize("core", [None, 3])
 def test_timings_take_the_fast_way(rows: int, core: int | None) -> None:
     """Nothing of the type that there is most of needs its columns made, with or without nulls."""

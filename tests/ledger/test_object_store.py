@@ -147,9 +147,9 @@ def test_an_old_object_that_is_put_again_is_young_again(s3: S3Server, tmp_path: 
 
 def test_stores_below_one_prefix_are_apart(s3: S3Server, tmp_path: Path) -> None:
     """Segments and blobs of one ledger, or two ledgers in one bucket."""
-    one, two = (S3Files(s3.url(tmp_path.name), below) for below in ("one", "two"))
-    one.put([("a/1", b"text")])
-    assert [stored.name for stored in listing(one)] == ["a/1"]
+    item, two = (S3Files(s3.url(tmp_path.name), below) for below in ("one", "two"))
+    item.put([("a/1", b"text")])
+    assert [stored.name for stored in listing(item)] == ["a/1"]
     assert listing(two) == []
     assert [stored.name for stored in listing(S3Files(s3.url(tmp_path.name)))] == ["one/a/1"]
 
@@ -210,7 +210,7 @@ def test_a_server_that_is_not_there_is_a_fault(s3: S3Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "kind", "told"),
+    ("args", "kind", "seen"),
     [
         ("AWS Error NO_SUCH_BUCKET during PutObject operation: gone", UserError, "no such bucket"),
         ("AWS Error ACCESS_DENIED during HeadBucket operation: none", UserError, r"credentials \(ACCESS_DENIED\)"),
@@ -229,17 +229,17 @@ def test_a_server_that_is_not_there_is_a_fault(s3: S3Server) -> None:
         ("Couldn't deserialize thrift", Fault, "cannot be read: Couldn't deserialize thrift; run `lap verify`"),
     ],
 )
-def test_answers_of_a_server_become_our_errors(words: str, kind: type[LapError], told: str) -> None:
+def test_answers_of_a_server_become_our_errors(args: str, kind: type[LapError], seen: str) -> None:
     """Only the code of an answer is repeated: its text may hold anything."""
-    fault = stored_fault(OSError(f"When asking 'x' in 'y': {words}" if "AWS" in words else words), "object x")
+    fault = stored_fault(OSError(f"When asking 'x' in 'y': {args}" if "AWS" in args else args), "object x")
     assert type(fault) is kind
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=seen):
         raise fault
     assert "abc" not in str(fault)
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "seen"),
     [
         ("s3://key:secret@bucket/prefix", "must carry no credentials"),
         ("s3://bucket/prefix?access_key=secret", "must carry no credentials"),
@@ -252,9 +252,9 @@ def test_answers_of_a_server_become_our_errors(words: str, kind: type[LapError],
         ("/a/folder", "write s3://BUCKET/PREFIX"),
     ],
 )
-def test_an_address_that_is_none_is_refused(url: str, told: str) -> None:
+def test_an_address_that_is_none_is_refused(url: str, seen: str) -> None:
     """Before anything is asked, and without repeating what may be a secret."""
-    with pytest.raises(UserError, match=told) as caught:
+    with pytest.raises(UserError, match=seen) as caught:
         S3Files(url)
     assert "secret" not in str(caught.value)
 

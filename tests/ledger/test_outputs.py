@@ -29,9 +29,9 @@ def test_a_file_is_complete_or_absent(tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     """A folder that is not there, and a folder where a file should be."""
     for path in (tmp_path / "absent" / "a", tmp_path):
-        with pytest.raises(UserError, match="cannot write") as told:
+        with pytest.raises(UserError, match="cannot write") as seen:
             write_atomically(path, b"")
-        assert len(str(told.value).splitlines()) == 1
+        assert len(str(seen.value).splitlines()) == 1
     assert not (tmp_path / "absent").exists()
 
 

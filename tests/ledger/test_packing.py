@@ -13,7 +13,7 @@ from lapledger.ledger.codec.encodings import occurring, strings
 from lapledger.ledger.codec.octets import to_octets, to_strings
 from lapledger.ledger.codec.packing import holds, joined, packed, packed_slices, plain
 from lapledger.ledger.events import EVENTS, EventType
-from tests.ledger.batches import MANY, batches, held_otherwise
+from tests.ledger.batches import SEVERAL, batches, held_otherwise
 from tests.ledger.facts import sample_batch
 
 DIGEST, UUID = "0123456789abcdef" * 4, "01234567-89ab-7def-8123-456789abcdef"
@@ -38,10 +38,10 @@ def test_slices_pack_like_batches_of_their_own(
     """However the whole is held: the producer packs many frames at once."""
     batch = case[1]
     bounds = sorted({0, batch.num_rows, *(cut for cut in cuts if cut < batch.num_rows)})
-    found = list(packed_slices(held_otherwise(batch, rng), bounds))
+    result = list(packed_slices(held_otherwise(batch, rng), bounds))
     due = [packed(batch.slice(a, b - a)) for a, b in pairwise(bounds)]
-    assert [rows.schema for rows in found] == [rows.schema for rows in due]
-    assert all(mine.equals(theirs) for mine, theirs in zip(found, due, strict=True))
+    assert [rows.schema for rows in result] == [rows.schema for rows in due]
+    assert all(mine.equals(theirs) for mine, theirs in zip(result, due, strict=True))
 
 
 @settings(max_examples=40, deadline=None)
@@ -63,7 +63,7 @@ def test_joined_rows_are_those_of_the_batches(
     assert again.cast(declared.schema).equals(pa.Table.from_batches([batch]))
 
 
-def test_more_words_than_their_numbers_hold_are_joined() -> None:
+def test_more_texts_than_their_numbers_hold_are_joined() -> None:
     """Each batch numbers its words in a byte; together they are too many for one."""
     schema = pa.schema([pa.field("word", pa.string(), nullable=False)])
     parts = [pa.record_batch([pa.array([f"{part} {n % 200}" for n in range(400)])], schema=schema) for part in range(3)]
@@ -82,7 +82,7 @@ def test_nothing_is_joined_to_an_empty_table() -> None:
     assert joined(schema, []).schema == schema
 
 
-@pytest.mark.parametrize("rows", [1, *MANY])
+@pytest.mark.parametrize("rows", [1, *SEVERAL])
 def test_a_few_rows_are_plain(rows: int) -> None:
     """Short forms begin where they pay."""
     batch = sample_batch(EVENTS["timing.measured", 1], rows)
@@ -100,7 +100,7 @@ def test_packing_saves_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "word",
+    "text",
     [
         DIGEST.upper(),
         DIGEST[:-1] + "g",
@@ -111,26 +111,26 @@ def test_packing_saves_bytes() -> None:
         UUID[:-1] + "-",
     ],
 )
-def test_only_one_spelling_becomes_octets(word: str) -> None:
+def test_only_one_spelling_becomes_octets(text: str) -> None:
     """What would come back otherwise stays a string."""
-    good = UUID if len(word) == len(UUID) else DIGEST
-    assert to_octets(pa.array([good, word])) is None
+    good = UUID if len(text) == len(UUID) else DIGEST
+    assert to_octets(pa.array([good, text])) is None
 
 
-@pytest.mark.parametrize("word", [DIGEST, UUID])
-def test_octets_come_back_as_they_were_spelt(word: str) -> None:
+@pytest.mark.parametrize("text", [DIGEST, UUID])
+def test_octets_come_back_as_they_were_spelt(text: str) -> None:
     """From any place in a longer array."""
-    octets = to_octets(pa.array(["before", word, word[::-1], word]).slice(1, 3).take(pa.array([0, 2])))
+    octets = to_octets(pa.array(["before", text, text[::-1], text]).slice(1, 3).take(pa.array([0, 2])))
     assert octets is not None
-    assert to_strings(octets).to_pylist() == [word, word]
-    sliced = to_octets(pa.array(["before", word, word]).slice(1))
+    assert to_strings(octets).to_pylist() == [text, text]
+    sliced = to_octets(pa.array(["before", text, text]).slice(1))
     assert sliced is not None
     assert sliced.tobytes() == octets.tobytes()
 
 
-def test_words_that_stand_in_no_row_do_not_occur() -> None:
+def test_texts_that_stand_in_no_row_do_not_occur() -> None:
     """A check of a column looks at its dictionary, and must not complain of what no event says."""
-    words = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2], pa.int8()), pa.array(["a", "unused", "c"]))
-    assert occurring(words).to_pylist() == ["a", "c"]
+    args = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2], pa.int8()), pa.array(["a", "unused", "c"]))
+    assert occurring(args).to_pylist() == ["a", "c"]
     nulls = pa.DictionaryArray.from_arrays(pa.array([None, 0], pa.int8()), pa.array(["a"]))
     assert (occurring(nulls).to_pylist(), strings(nulls).to_pylist()) == ([None, "a"], [None, "a"])

@@ -44,12 +44,12 @@ def filled(ledger: Ledger, stream: LocalStream) -> Ledger:
 
 def test_what_a_collector_removes_meanwhile_is_no_damage(filled: Ledger) -> None:
     """Superseded segments and blobs that nobody names, gone after they were listed: notes, and all else is proven."""
-    asked = GracePeriod(filled.blobs.listing()[0].modified_ms + 10**9, grace_ms=0)
+    wanted = GracePeriod(filled.blobs.listing()[0].modified_ms + 10**9, grace_ms=0)
     removed: Counter[str] = Counter()
 
     def collect_now(part: str, done: int, _total: int) -> None:
         if done == 1 and part in ("blobs", "segments"):
-            garbage = [item for item in find_garbage(filled, asked) if item.store == part]
+            garbage = [item for item in find_garbage(filled, wanted) if item.store == part]
             removed.update(item.store for item in collect(filled, garbage))
 
     proof = verify(filled, collect_now)

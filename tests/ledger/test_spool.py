@@ -303,10 +303,10 @@ def test_whatever_happens_each_partition_keeps_its_order(
     appended: dict[int, list[str]] = {}
     count = 0
 
-    def opened(epoch: int) -> Spooled:
+    def opening(epoch: int) -> Spooled:
         return Spooled(broker, folder / "spool" / f"{epoch}.sqlite", limits=wide)
 
-    spool = opened(0)
+    spool = opening(0)
     for step, (what, choice, size) in enumerate(steps, start=1):
         if what == "mood":
             broker.mood = str(choice)
@@ -314,7 +314,7 @@ def test_whatever_happens_each_partition_keeps_its_order(
             spool.close()
             broker.mood = "there"
             deliver_left_behind(broker, folder / "spool")
-            spool = opened(step)
+            spool = opening(step)
         else:
             spool.append("facts", int(choice), [record(count + n) for n in range(size)])
             appended.setdefault(int(choice), []).extend(str(count + n) for n in range(size))

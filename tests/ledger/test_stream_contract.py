@@ -26,8 +26,8 @@ LONG = 60.0
 class Backend(Protocol):
     """One implementation, with one stream that can be opened again and again, and be lost."""
 
-    def open(self, word: str = "word") -> Stream:
-        """The stream, made if there is none; `word` is offered as its identity."""
+    def open(self, text: str = "word") -> Stream:
+        """The stream, made if there is none; `text` is offered as its identity."""
         ...
 
     def lose(self) -> None:
@@ -41,8 +41,8 @@ class Local:
 
     folder: Path
 
-    def open(self, word: str = "word") -> Stream:
-        return LocalStream.create(self.folder / "stream.sqlite", word)
+    def open(self, text: str = "word") -> Stream:
+        return LocalStream.create(self.folder / "stream.sqlite", text)
 
     def lose(self) -> None:
         for file in self.folder.glob("stream.sqlite*"):
@@ -55,7 +55,7 @@ class Kafka:
 
     settings: KafkaSettings
 
-    def open(self, word: str = "word") -> Stream:
+    def open(self, text: str = "word") -> Stream:
         return KafkaStream.create(self.settings)
 
     def lose(self) -> None:
@@ -63,14 +63,14 @@ class Kafka:
 
 
 @dataclass
-class Opened:
+class Open:
     """A backend that remembers what it opened."""
 
     backend: Backend
     streams: list[Stream]
 
-    def open(self, word: str = "word") -> Stream:
-        self.streams.append(self.backend.open(word))
+    def open(self, text: str = "word") -> Stream:
+        self.streams.append(self.backend.open(text))
         return self.streams[-1]
 
     def lose(self) -> None:
@@ -78,17 +78,17 @@ class Opened:
 
 
 @pytest.fixture(params=["local", "kafka"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Each implementation in turn; what was opened is closed."""
     kind = Local(tmp_path) if request.param == "local" else Kafka(request.getfixturevalue("kafka_settings"))
-    opened = Opened(kind, [])
-    yield opened
-    for stream in opened.streams:
+    opening = Open(kind, [])
+    yield opening
+    for stream in opening.streams:
         stream.close()  # type: ignore[attr-defined]  # whoever opens a stream knows which it is
 
 
 @pytest.fixture
-def stream(backend: Opened) -> Stream:
+def stream(backend: Open) -> Stream:
     """A fresh stream."""
     return backend.open()
 
@@ -163,7 +163,7 @@ def test_a_position_past_the_end_raises(stream: Stream) -> None:
         stream.read("facts", 0, stream.ends()["facts", 0] + 90, 10)
 
 
-def test_identity_and_records_outlive_the_process(backend: Opened) -> None:
+def test_identity_and_records_outlive_the_process(backend: Open) -> None:
     """Opening a stream again finds its identity and records, whatever word is offered for a new one."""
     first = backend.open("first")
     first.append("facts", 0, records(2))
@@ -172,7 +172,7 @@ def test_identity_and_records_outlive_the_process(backend: Opened) -> None:
     assert [item.record for item in again.read("facts", 0, 0, 10)] == records(2)
 
 
-def test_a_stream_made_anew_has_another_identity(backend: Opened) -> None:
+def test_a_stream_made_anew_has_another_identity(backend: Open) -> None:
     """Positions in a lost stream mean nothing in the one that took its place."""
     before = backend.open("first").identity("facts")
     backend.lose()
@@ -196,7 +196,7 @@ def check_writers(stream: Stream, writers: int) -> None:
         assert [h["n"] for h in headers if h["writer"] == str(writer)] == [str(n) for n in range(10)]
 
 
-def test_several_writers_lose_nothing_and_keep_their_order(backend: Opened, stream: Stream) -> None:
+def test_several_writers_lose_nothing_and_keep_their_order(backend: Open, stream: Stream) -> None:
     """Four writers with their own connections; each one's records stay in its order."""
     threads = [threading.Thread(target=write, args=(backend.backend, writer)) for writer in range(4)]
     for thread in threads:
@@ -206,7 +206,7 @@ def test_several_writers_lose_nothing_and_keep_their_order(backend: Opened, stre
     check_writers(stream, 4)
 
 
-def test_several_processes_lose_nothing_and_keep_their_order(backend: Opened, stream: Stream) -> None:
+def test_several_processes_lose_nothing_and_keep_their_order(backend: Open, stream: Stream) -> None:
     """The same with two processes."""
     spawn = multiprocessing.get_context("spawn")
     processes = [spawn.Process(target=write, args=(backend.backend, writer)) for writer in range(2)]
@@ -264,7 +264,7 @@ def test_many_records_of_one_append_keep_their_order(stream: Stream) -> None:
     assert read_back == numerous
 
 
-def test_what_was_trimmed_is_never_skipped(backend: Opened, stream: Stream) -> None:
+def test_what_was_trimmed_is_never_skipped(backend: Open, stream: Stream) -> None:
     """A read from before the first kept record is a Fault, in this process and in the next; the rest stays readable."""
     stream.append("facts", 0, records(5))
     stream.append("facts", 1, records(2))

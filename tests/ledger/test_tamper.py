@@ -109,7 +109,7 @@ def tampered(sound: Path, tmp_path: Path) -> Callable[[Callable[[Ledger], object
     """Copies the sound ledger, lets a function alter the copy, and says what a verification finds there."""
     numbers = iter(range(10**6))
 
-    def found(alter: Callable[[Ledger], object]) -> tuple[str, ...]:
+    def result(alter: Callable[[Ledger], object]) -> tuple[str, ...]:
         root = Path(shutil.copytree(sound, tmp_path / str(next(numbers))))
         try:
             with closing(open_ledger(root)) as ledger:
@@ -122,10 +122,10 @@ def tampered(sound: Path, tmp_path: Path) -> Callable[[Callable[[Ledger], object
         assert all("\n" not in problem for problem in problems)
         return problems
 
-    return found
+    return result
 
 
-Found = Callable[[Callable[[Ledger], object]], tuple[str, ...]]
+Result = Callable[[Callable[[Ledger], object]], tuple[str, ...]]
 
 
 def seeded(text: str) -> Random:
@@ -148,15 +148,15 @@ def columns(ledger: Ledger, table: str) -> dict[str, str]:
     return {name: kind for _, name, kind, *_ in rows(ledger, f"PRAGMA table_info({table})")}
 
 
-def other(value: object, choice: Random) -> object:
+def second(value: object, choice: Random) -> object:
     """Another value of the same kind."""
     if isinstance(value, int):
         return value + choice.choice([-1, 1, 1000])
     if isinstance(value, bytes):
         return flipped(value, choice)
-    words = str(value)
-    at = choice.randrange(len(words) + 1)
-    return words[:at] + choice.choice("0z,") + words[at + choice.randrange(2) :] if words else "x"
+    args = str(value)
+    at = choice.randrange(len(args) + 1)
+    return args[:at] + choice.choice("0z,") + args[at + choice.randrange(2) :] if args else "x"
 
 
 def flipped(data: bytes, choice: Random) -> bytes:
@@ -173,7 +173,7 @@ def check(kind: str, cases: list[tuple[object, tuple[str, ...]]]) -> None:
     assert missed == []
 
 
-def test_every_column_of_every_table_is_proven(sound: Path, tampered: Found) -> None:
+def test_every_column_of_every_table_is_proven(sound: Path, tampered: Result) -> None:
     """A value of each column became another of its kind, and where it was a number, a word."""
     cases = []
     with closing(open_ledger(sound)) as ledger:
@@ -195,15 +195,15 @@ def altered_values(ledger: Ledger, table: str, name: str, kind: str) -> Iterator
     if table == "quarantine" and name in UNTIL_SEALED:
         held = held[:4]
     for rowid, value in choice.sample(held, 1):
-        fresh = other(value, choice)
+        fresh = second(value, choice)
         while fresh in taken:
-            fresh = other(fresh, choice)
+            fresh = second(fresh, choice)
         yield value, fresh, rowid
     if kind in ("BIGINT", "INTEGER") and name != "id":
         yield held[0][1], "x", held[0][0]
 
 
-def test_every_lost_and_added_row_is_found(sound: Path, tampered: Found) -> None:
+def test_every_lost_and_added_row_is_found(sound: Path, tampered: Result) -> None:
     """Each row of every table removed in turn, up to four, and a copy of one added under another key."""
     cases = []
     with closing(open_ledger(sound)) as ledger:
@@ -226,7 +226,7 @@ def added(ledger: Ledger, table: str) -> str:
     return f"INSERT INTO {table} ({listed}) SELECT {', '.join(fresh)} FROM {table} ORDER BY rowid DESC LIMIT 1"
 
 
-def test_exchanged_rows_are_found(sound: Path, tampered: Found) -> None:
+def test_exchanged_rows_are_found(sound: Path, tampered: Result) -> None:
     """Two rows of a table that exchange the values of one column, key or not."""
     cases = []
     with closing(open_ledger(sound)) as ledger:
@@ -267,7 +267,7 @@ FILES = ("*.v*/*.parquet", "*.v*/*.json", "??/*")
 
 
 @pytest.mark.parametrize("pattern", FILES)
-def test_altered_files_are_found(sound: Path, tampered: Found, pattern: str) -> None:
+def test_altered_files_are_found(sound: Path, tampered: Result, pattern: str) -> None:
     """Segments, superseded ones too, manifests and blobs: a bit flipped, cut short, made longer, removed, exchanged."""
     folder = "blobs" if pattern == "??/*" else "segments"
     names = sorted(path.relative_to(sound) for path in (sound / folder).glob(pattern))
@@ -293,12 +293,12 @@ def test_altered_files_are_found(sound: Path, tampered: Found, pattern: str) -> 
 def superseded(root: Path, name: Path) -> bool:
     """True for a segment that a compaction replaced: the garbage collector may have removed it."""
     with closing(open_ledger(root)) as ledger:
-        found = rows(ledger, "SELECT name FROM segment WHERE ordinal IN (SELECT ordinal FROM supersession)")
-    return name.suffix == ".parquet" and (name.stem,) in found
+        result = rows(ledger, "SELECT name FROM segment WHERE ordinal IN (SELECT ordinal FROM supersession)")
+    return name.suffix == ".parquet" and (name.stem,) in result
 
 
 @pytest.mark.parametrize("table", ["tail", "quarantine"])
-def test_altered_payloads_are_found(sound: Path, tampered: Found, table: str) -> None:
+def test_altered_payloads_are_found(sound: Path, tampered: Result, table: str) -> None:
     """Any bit of a stored record, even where no value hangs on it: the stream holds the record as it came."""
     choice = seeded(table)
     cases = []
@@ -345,7 +345,7 @@ def middle(groups: list[pa.Table]) -> tuple[pa.Table, pa.Table, pa.Table]:
     ids=["rows exchanged", "row doubled", "row lost", "groups exchanged", "group doubled", "groups joined"],
 )
 def test_segments_rewritten_with_all_care_are_found(
-    tampered: Found, alter: Callable[[pa.Table], list[pa.Table]]
+    tampered: Result, alter: Callable[[pa.Table], list[pa.Table]]
 ) -> None:
     """Valid Parquet with the same values in another order or number; its name, manifest, chain and rows say the new
     file. The problem names frames or rows."""
@@ -372,7 +372,7 @@ SELECT (SELECT max(admission) FROM frame WHERE stream = 'facts' AND partition = 
 """
 
 
-def test_a_tail_cut_off_is_found(sound: Path, tampered: Found, tmp_path: Path) -> None:
+def test_a_tail_cut_off_is_found(sound: Path, tampered: Result, tmp_path: Path) -> None:
     """Payloads alone, rows alone, or all with a position that fits: that goes back before what was sealed is found.
 
     What leaves the ledger exactly as it was at an earlier time, only a head written down can tell from that time.

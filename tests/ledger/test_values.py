@@ -71,7 +71,7 @@ def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: E
 
 
 @pytest.mark.parametrize(
-    ("event", "change", "said"),
+    ("event", "change", "message"),
     [
         (FINISHED, {"outcome": "banana"}, "outcome 'banana' is none of accepted, wrong_answer"),
         (
@@ -106,18 +106,18 @@ def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: E
     ],
 )
 def test_a_bad_value_is_quarantined(
-    ledger: Ledger, stream: LocalStream, event: Any, change: dict[str, Any], said: str
+    ledger: Ledger, stream: LocalStream, event: Any, change: dict[str, Any], message: str
 ) -> None:
     """One column wrong: kept with its reason, and nothing of it is admitted beside the epoch's own fact."""
     drained, reasons = take(ledger, stream, dataclasses.replace(event, **change))
     assert (drained.admitted, drained.quarantined) == (1, 1)
     assert len(reasons) == 1
     assert reasons[0].startswith("bad-value: ")
-    assert said in reasons[0]
+    assert message in reasons[0]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"program_id": "other/program"}, "program_id 'other/program' is not of problem 'p'"),
         ({"test_id": "q/test"}, "test_id 'q/test' is not of problem 'p'"),
@@ -126,18 +126,18 @@ def test_a_bad_value_is_quarantined(
         ({"block": 2**31}, "block must lie in [0, 2147483648), found 0 .. 2147483648"),
     ],
 )
-@pytest.mark.parametrize("place", [0, 70, 199])
+@pytest.mark.parametrize("location", [0, 70, 199])
 def test_one_bad_row_among_many_is_found(
-    ledger: Ledger, stream: LocalStream, change: dict[str, Any], said: str, place: int
+    ledger: Ledger, stream: LocalStream, change: dict[str, Any], message: str, location: int
 ) -> None:
     """Large frames are looked at in columns, in their short forms."""
     timings = attempt(1, 200)[:-1]
     take(ledger, stream, timings[0])
-    timings[place] = dataclasses.replace(timings[place], **change)
+    timings[location] = dataclasses.replace(timings[location], **change)
     Producer(stream, "epoch-w", "test", "0").append(timings)
     assert drain(ledger, stream) == Drained(admitted=1, quarantined=1)
     with reading(ledger.engine) as connection:
-        assert said in connection.execute(text("SELECT message FROM quarantine")).scalar_one()
+        assert message in connection.execute(text("SELECT message FROM quarantine")).scalar_one()
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def question(
         "starter_code": "",
         "difficulty": "easy",
         "output_list": [],
-        "code_list": list(codes) or [f"print({number!r}, {place})" for place in range(len(graded))],
+        "code_list": list(codes) or [f"print({number!r}, {location})" for location in range(len(graded))],
         "graded_list": list(graded),
         "pass@1": sum(graded) / len(graded),
         "metadata": [json.dumps(note) for note in (notes or plain)],
@@ -88,8 +88,8 @@ def perf_task(
     for sample in samples:
         cost = sample.get("_num_cpu_instructions")
         matched = [
-            (share, 100 * (place + 1) / len(references))
-            for place, (share, count) in enumerate(references)
+            (share, 100 * (location + 1) / len(references))
+            for location, (share, count) in enumerate(references)
             if cost is not None and count is not None and cost <= count
         ]
         sample["dps"], sample["dps_norm"] = matched[-1] if matched else (0.0, 0.0)
@@ -104,15 +104,15 @@ def perf_task(
             {"solution": f"def f(): pass  # {n}", "score": share, "_num_cpu_instructions": count}
             for n, (share, count) in enumerate(references)
         ],
-        "dps": sum(one["dps"] for one in scored) / len(scored) if scored else None,
-        "dps_norm": sum(one["dps_norm"] for one in scored) / len(scored) if scored else None,
+        "dps": sum(item["dps"] for item in scored) / len(scored) if scored else None,
+        "dps_norm": sum(item["dps_norm"] for item in scored) / len(scored) if scored else None,
         "pass@1": 100 * (len(costs) + untried) / len(samples),
     }
 
 
 def _perf_sample(number: int, *, passed: bool, profiled: bool = False) -> dict[str, Any]:
-    told = {"matching_cluster_idx": -1 if profiled else None, "dps": None, "dps_norm": None}
-    return {"solution": f"def f(): return {number}", "pass": passed, "profiled": profiled, **told}
+    seen = {"matching_cluster_idx": -1 if profiled else None, "dps": None, "dps_norm": None}
+    return {"solution": f"def f(): return {number}", "pass": passed, "profiled": profiled, **seen}
 
 
 def contest(name: str, **changes: Any) -> dict[str, Any]:
@@ -141,10 +141,10 @@ def new_ledger(folder: Path) -> Path:
     return folder / "ledger"
 
 
-def imported(ledger: Path, form: str, *words: object) -> list[dict[str, Any]]:
+def imported(ledger: Path, form: str, *args: object) -> list[dict[str, Any]]:
     """What `lap import FORM` says of each file."""
-    found: list[dict[str, Any]] = well("import", form, *words, "--ledger", ledger, "--json").json["imported"]
-    return found
+    actual: list[dict[str, Any]] = well("import", form, *args, "--ledger", ledger, "--json").json["imported"]
+    return actual
 
 
 def outcomes(ledger: Path, campaign: str) -> dict[str, str]:

@@ -139,7 +139,7 @@ def test_the_verdict_is_that_of_a_plain_reading_of_the_rules(
     assert check(b" ".join(output), b" ".join(answer), flags).accepted is expected
 
 
-def test_tokens_longer_than_a_piece_of_the_reading_stay_whole() -> None:
+def test_tokens_longer_than_a_piece_of_the_reading_stay_complete() -> None:
     """The text is split a quarter of a megabyte at a time; tokens across the seam are not cut."""
     long = b"x" * 700_000
     assert accepted(long + b"  " + long + b" y", long + b"\n" + long + b"\ny\n")

@@ -7,7 +7,7 @@ from lapledger.producers.corpus.filters import Execution, duration, relabel
 PROMISES_NOTHING = ("mixed", "partially_accepted", "other", "a folder of somebody's own")
 
 
-def execution(label: str, correctness: dict[str, str], other: dict[str, str] | None = None) -> Execution:
+def execution(label: str, correctness: dict[str, str], second: dict[str, str] | None = None) -> Execution:
     """A program of problem p with its outcomes."""
     return Execution(
         campaign_id="c",
@@ -15,12 +15,12 @@ def execution(label: str, correctness: dict[str, str], other: dict[str, str] | N
         program_id="p/x.1",
         label=label,
         correctness=correctness,
-        other_tests=other or {},
+        other_tests=second or {},
     )
 
 
 @pytest.mark.parametrize(
-    ("label", "correctness", "other", "kept", "failed"),
+    ("label", "correctness", "second", "kept", "failed"),
     [
         ("accepted", {"1": "accepted", "2": "accepted"}, {}, True, 0),
         ("accepted", {"1": "accepted", "2": "wrong_answer"}, {}, False, 1),
@@ -40,10 +40,10 @@ def execution(label: str, correctness: dict[str, str], other: dict[str, str] | N
     ],
 )
 def test_a_label_that_running_contradicts_is_dropped(
-    label: str, correctness: dict[str, str], other: dict[str, str], kept: bool, failed: int
+    label: str, correctness: dict[str, str], second: dict[str, str], kept: bool, failed: int
 ) -> None:
     """A promised pass passes the correctness tests, a promised failure fails some test; the figure counts failures."""
-    decided = relabel(execution(label, correctness, other))
+    decided = relabel(execution(label, correctness, second))
     assert decided is not None
     assert (decided.kept, decided.figure, decided.rule) == (kept, failed, "re-execution")
     assert (decided.problem_id, decided.subject, decided.subject_id) == ("p", "program", "p/x.1")

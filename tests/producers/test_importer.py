@@ -53,7 +53,7 @@ def package(programs: tuple[PackageProgram, ...] = PROGRAMS, tests: tuple[Packag
 def appended(stream: LocalStream, problem_id: str) -> list[Event]:
     """The facts of a problem as they lie on the stream, in order."""
     stored = stream.read("facts", partition_of("facts", problem_id), 0, 1000)
-    frames = [decode(one.record) for one in stored]
+    frames = [decode(item.record) for item in stored]
     return [event for frame in frames for event in from_batch(frame.declared, frame.batch)]
 
 
@@ -62,15 +62,15 @@ def sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def test_events_say_what_the_package_holds(tmp_path: Path) -> None:
+def test_events_report_what_the_package_holds(tmp_path: Path) -> None:
     """Problem first, then tests, then programs; ids, lengths and digests follow from the bytes alone."""
     plan = import_package(package(), Blobs(LocalFiles(tmp_path)), set())
-    problem, first, second, program, other = plan.events
+    problem, first, second, program, twin = plan.events
     assert isinstance(problem, ProblemAdded)
     assert isinstance(first, TestAdded)
     assert isinstance(second, TestAdded)
     assert isinstance(program, ProgramAdded)
-    assert isinstance(other, ProgramAdded)
+    assert isinstance(twin, ProgramAdded)
     assert problem.problem_id == plan.problem_id == "echo.abababababab"
     assert (problem.name, problem.statement_blob, problem.importer) == ("Echo", sha(b"Say it again."), "icpc-package 1")
     assert first.test_id == "echo.abababababab/sample/1"
@@ -81,9 +81,9 @@ def test_events_say_what_the_package_holds(tmp_path: Path) -> None:
     assert (first.input_bytes, first.input_chars, first.output_bytes, first.output_chars) == (5, 4, 2, 2)
     assert program.program_id == f"echo.abababababab/a.{sha(PROGRAMS[0].source)[:12]}"
     assert (program.model, program.label, program.language) == ("human", "accepted", "python3")
-    assert (program.source_bytes, other.label, other.rollout_id) == (15, "wrong_answer", None)
+    assert (program.source_bytes, twin.label, twin.rollout_id) == (15, "wrong_answer", None)
     assert (plan.problems, plan.tests, plan.programs, plan.left_out) == (1, 2, 2, package().left_out)
-    assert plan.ids == {problem.problem_id, first.test_id, second.test_id, program.program_id, other.program_id}
+    assert plan.ids == {problem.problem_id, first.test_id, second.test_id, program.program_id, twin.program_id}
 
 
 def test_every_blob_an_event_names_is_stored(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_an_interrupted_import_is_completed_by_the_next(
 ) -> None:
     """Whatever part of the events was stored, the next import adds exactly the others, in the same order."""
     blobs = Blobs(LocalFiles(tmp_path_factory.mktemp("blobs")))
-    whole = import_package(package(), blobs, set()).events
-    known = {_id(event) for place, event in enumerate(whole) if place in kept}
+    complete = import_package(package(), blobs, set()).events
+    known = {_id(event) for location, event in enumerate(complete) if location in kept}
     rest = import_package(package(), blobs, known).events
-    assert rest == tuple(event for place, event in enumerate(whole) if place not in kept)
+    assert rest == tuple(event for location, event in enumerate(complete) if location not in kept)
 
 
 def test_the_events_travel_on_a_stream_unchanged(tmp_path: Path) -> None:
@@ -148,15 +148,15 @@ class TestRealPackages:
         packages = [read_package(folder) for folder in find_packages([REAL])]
         known: set[str] = set()
         events: list[Event] = []
-        for one in packages:
-            plan = import_package(one, blobs, known)
+        for item in packages:
+            plan = import_package(item, blobs, known)
             known |= plan.ids
             events.extend(plan.events)
-            assert {key_of(event) for event in plan.events} == {one.problem_id}
+            assert {key_of(event) for event in plan.events} == {item.problem_id}
         answers = len(list(REAL.glob("*/data/**/*.ans")))
         programs = len(list(REAL.glob("*/submissions/*/*.py")))
         assert _counts(events) == (6, answers, programs)
-        assert [import_package(one, blobs, known).events for one in packages] == [()] * 6
+        assert [import_package(item, blobs, known).events for item in packages] == [()] * 6
         assert all(blobs.has(event.input_blob) for event in events if isinstance(event, TestAdded))
         for kind in (ProblemAdded, TestAdded, ProgramAdded):
             same = [event for event in events if isinstance(event, kind)]

@@ -60,7 +60,7 @@ def refusal(folder: Path) -> str:
 # What a package says
 
 
-def test_a_small_package_is_read_whole(tmp_path: Path) -> None:
+def test_a_small_package_is_read_complete(tmp_path: Path) -> None:
     """Title, judging, statement, tests and programs come from their places; ids follow from the digests."""
     package = read_package(
         write(
@@ -339,8 +339,8 @@ def test_any_bytes_are_a_document_or_one_line(data: bytes) -> None:
 @given(st.decimals(min_value="0.000000001", max_value=86_400, places=9))
 def test_a_limit_is_exact_to_the_nanosecond(seconds: object) -> None:
     """Decimal text times 10^9, no float in between."""
-    whole, _, part = f"{seconds:f}".partition(".")
-    assert read_limit(f" {seconds:f}\n", "x") == int(whole + part.ljust(9, "0"))
+    complete, _, part = f"{seconds:f}".partition(".")
+    assert read_limit(f" {seconds:f}\n", "x") == int(complete + part.ljust(9, "0"))
 
 
 # Where packages lie
@@ -397,7 +397,7 @@ class TestRealPackages:
         assert read_package(REAL / "adolescentarchitecture2").time_limit_ns == 2_000_000_000
 
     @pytest.mark.parametrize("slug", ["kopatavlor", "pickleclicker", "theodortrollkarlen", "virus3"])
-    def test_group_scores_add_up_to_the_whole(self, slug: str) -> None:
+    def test_group_scores_add_up_to_the_complete(self, slug: str) -> None:
         """In the Swedish olympiad each group scores all or nothing and the groups share 100 points."""
         grading = json.loads(read_package(REAL / slug).grading)
         groups = {name: group for name, group in grading.items() if name.startswith("secret/")}
@@ -411,8 +411,8 @@ class TestRealPackages:
 def test_a_link_written_as_text_is_followed(tmp_path: Path) -> None:
     """Git without symbolic links writes `../group1/first.in` as the file's text: the test is the one it names."""
     links = {
-        f"data/secret/{place}.{end}": f"../{target}.{end}"
-        for place, target in (("group2/again", "group1/first"), ("group3/third", "group2/again"))
+        f"data/secret/{location}.{end}": f"../{target}.{end}"
+        for location, target in (("group2/again", "group1/first"), ("group3/third", "group2/again"))
         for end in ("in", "ans")
     }
     first = {"data/secret/group1/first.in": "7 8\n", "data/secret/group1/first.ans": "15\n"}
@@ -421,14 +421,14 @@ def test_a_link_written_as_text_is_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("../group9/none.in", "a link to data/secret/group9/none.in, which is not there"),
         ("../group2/x.in", "on and on"),
     ],
 )
-def test_a_link_written_as_text_that_leads_nowhere_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_link_written_as_text_that_leads_nowhere_is_refused(tmp_path: Path, text: str, output: str) -> None:
     """A missing target and a circle: one line that names the first file."""
     message = refusal(write(tmp_path, {"data/secret/group2/x.in": text, "data/secret/group2/x.ans": "1\n"}))
     assert "data/secret/group2/x.in: " in message
-    assert said in message
+    assert output in message

@@ -112,13 +112,13 @@ def test_the_opening_names_members_pool_and_works() -> None:
 
 
 @pytest.mark.parametrize("name", ["", " x", "a b", "\x1b[31m", "x" * 65, "-x", "a\n"])
-def test_a_campaign_s_name_is_one_plain_word(name: str) -> None:
+def test_a_campaign_s_name_is_one_plain_text(name: str) -> None:
     """It is printed, typed and stored: nothing else gets in."""
     with pytest.raises(UserError, match="use 1 to 64 letters"):
         make_plan(PROGRAMS, TESTS, SETTINGS, name=name)
 
 
-def test_nothing_to_run_is_said() -> None:
+def test_nothing_to_run_is_stated() -> None:
     """No program, or no test."""
     for programs, tests in (([], TESTS), (PROGRAMS, [])):
         with pytest.raises(UserError, match="nothing to run"):
@@ -160,15 +160,15 @@ def test_a_source_is_run_once_and_every_rollout_of_it_is_a_member() -> None:
     assert set(pairs(plan.requests)) == WORKS | run
     assert set(plan.opening.programs) == {p.program_id for p in (*rollouts, *PROGRAMS)}
     assert (plan.opening.works, plan.opening.references) == (len(WORKS | run), ("a/one", "b/four"))
-    told = [(s.campaign_id, s.problem_id, s.program_id, s.executed_program_id, s.source_blob) for s in plan.shared]
-    assert told == [("c", "a", "a/2", "a/1", "s"), ("c", "a", "a/4", "a/1", "s")]
+    seen = [(s.campaign_id, s.problem_id, s.program_id, s.executed_program_id, s.source_blob) for s in plan.shared]
+    assert seen == [("c", "a", "a/2", "a/1", "s"), ("c", "a", "a/4", "a/1", "s")]
 
 
 def test_who_shares_is_part_of_the_plan() -> None:
     """With and without a twin are two campaigns; without `once` a twin is run, and without twins `once` is nothing."""
-    one, twins = [rollout("1", "s")], [rollout("1", "s"), rollout("2", "s")]
-    assert make_plan(one, TESTS, SETTINGS) == make_plan(one, TESTS, SETTINGS, once=True)
-    names = {make_plan(some, TESTS, SETTINGS, once=True).opening.campaign_id for some in (one, twins)}
+    item, twins = [rollout("1", "s")], [rollout("1", "s"), rollout("2", "s")]
+    assert make_plan(item, TESTS, SETTINGS) == make_plan(item, TESTS, SETTINGS, once=True)
+    names = {make_plan(some, TESTS, SETTINGS, once=True).opening.campaign_id for some in (item, twins)}
     assert len(names) == 2
     assert len(make_plan(twins, TESTS, SETTINGS).requests) == 4
     assert make_plan(twins, TESTS, SETTINGS).shared == ()

@@ -73,19 +73,19 @@ def test_what_is_no_sound_json_is_refused_by_every_reader(tmp_path: Path, form: 
 @pytest.mark.parametrize("form", READERS)
 def test_a_file_of_another_format_is_refused(tmp_path: Path, form: str) -> None:
     """No reader takes what another tool wrote."""
-    for other, value in SOUND.items():
-        path = write(tmp_path / f"{other}.json", value)
-        if other == form:
+    for second, value in SOUND.items():
+        path = write(tmp_path / f"{second}.json", value)
+        if second == form:
             assert READERS[form](path).problems
             continue
         with pytest.raises(UserError):
             READERS[form](path)
 
 
-def places(value: Any) -> list[list[Any]]:
+def locations(value: Any) -> list[list[Any]]:
     """The path of keys and indices to every value in a JSON value, itself left out."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
-    return [[key, *rest] for key in keys for rest in ([], *places(value[key]))]
+    return [[key, *rest] for key in keys for rest in ([], *locations(value[key]))]
 
 
 @given(st.sampled_from(sorted(SOUND)), st.data())
@@ -94,7 +94,7 @@ def test_a_value_of_a_wrong_kind_never_brings_a_reader_down(
 ) -> None:
     """Any value replaced by any other: the file is read into events that can be stored, or refused in one line."""
     value = json.loads(json.dumps(SOUND[form]))
-    *way, last = data.draw(st.sampled_from(places(value)))
+    *way, last = data.draw(st.sampled_from(locations(value)))
     at = value
     for key in way:
         at = at[key]
@@ -108,11 +108,11 @@ def test_a_value_of_a_wrong_kind_never_brings_a_reader_down(
         assert "junk.json" in str(error)  # noqa: PT017
         return
     nothing = Known(frozenset(), frozenset(), frozenset())
-    made = [problem_events(results, one, "c", known=nothing, license_="") for one in results.problems]
-    told = [event for one in made for event in one.events] + closing_events(results, "c", Provenance())
-    for place, event in enumerate(told):
+    made = [problem_events(results, item, "c", known=nothing, license_="") for item in results.problems]
+    seen = [event for item in made for event in item.events] + closing_events(results, "c", Provenance())
+    for location, event in enumerate(seen):
         declared = type_of(event)
-        link = Link("e", declared.stream, 0, place, "")
+        link = Link("e", declared.stream, 0, location, "")
         check_values(make_frame(declared, key_of(event), link, to_batch([event])))
 
 
@@ -137,7 +137,7 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         list(files.lines_of(path))
 
 
-def test_a_record_says_what_is_wrong_with_a_value() -> None:
+def test_a_record_reports_what_is_wrong_with_a_value() -> None:
     """The place, the key, what was found and what was expected."""
     record = Record({"a": "x" * 200, "b": True, "c": 1.5, "e": {}}, "FILE, sample 3")
     with pytest.raises(UserError, match=r"^FILE, sample 3: 'a' is 'x{60}\.\.\.', expected a finite number; is this"):
@@ -153,7 +153,7 @@ def test_a_record_says_what_is_wrong_with_a_value() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "ns"), [(0, 0), (0.0003066062927246094, 306606), (4.272644281387329, 4272644281)])
-def test_seconds_become_whole_nanoseconds(seconds: float, ns: int) -> None:
+def test_seconds_become_complete_nanoseconds(seconds: float, ns: int) -> None:
     """Rounded to the nearest."""
     assert Record({"t": seconds}, "").seconds_ns("t") == ns
     for wrong in (-1e-9, 2**60 / 1e9, 10**400):
@@ -161,7 +161,7 @@ def test_seconds_become_whole_nanoseconds(seconds: float, ns: int) -> None:
             Record({"t": wrong}, "").seconds_ns("t")
 
 
-def test_words_of_a_file_become_parts_of_ids() -> None:
+def test_texts_of_a_file_become_parts_of_ids() -> None:
     """Only letters, digits, dots, dashes and underscores are left, and something always is."""
     assert identifier_part("HumanEval/17") == "HumanEval-17"
     assert identifier_part("..//..") == "x"

@@ -52,13 +52,13 @@ def ledger(tmp_path: Path) -> Path:
 
 def test_a_session_becomes_a_campaign(session: Path, ledger: Path) -> None:
     """Verdicts by name, references with their durations alone, and what the file says of itself."""
-    (told,) = imported(ledger, "mercury", session, "--source", "someone a1", "--license", "MIT")
+    (seen,) = imported(ledger, "mercury", session, "--source", "someone a1", "--license", "MIT")
     digest = blob_digest(session.read_bytes())
-    assert told["campaign"] == f"mercury-tiny-{digest[:8]}"
-    assert (told["problems"], told["programs"], told["executions"], told["timings"]) == (2, 11, 11, 8)
+    assert seen["campaign"] == f"mercury-tiny-{digest[:8]}"
+    assert (seen["problems"], seen["programs"], seen["executions"], seen["timings"]) == (2, 11, 11, 8)
     right = {f"reference-{k:03d}-of-003": "accepted" for k in (1, 2, 3)}
     failed = {"tiny-0": "accepted", "tiny-1": "wrong_answer", "tiny-2": "run_time_error"}
-    others = {"tiny-0": "time_limit", "tiny-1": "run_time_error"}
+    rest = {"tiny-0": "time_limit", "tiny-1": "run_time_error"}
     by_slug: dict[str, dict[str, str]] = {}
     for slug, name, outcome in sql(
         ledger,
@@ -66,7 +66,7 @@ def test_a_session_becomes_a_campaign(session: Path, ledger: Path) -> None:
         " JOIN problem b ON b.problem_id = e.problem_id",
     ):
         by_slug.setdefault(slug, {})[name] = outcome
-    assert by_slug == {"two-sum": right | failed, "word-break": right | others}
+    assert by_slug == {"two-sum": right | failed, "word-break": right | rest}
     row = dict(zip(_COLUMNS, sql(ledger, f"SELECT {', '.join(_COLUMNS)} FROM imported")[0], strict=True))
     assert row == {
         "format": "mercury",
@@ -77,7 +77,7 @@ def test_a_session_becomes_a_campaign(session: Path, ledger: Path) -> None:
         "file_bytes": len(session.read_bytes()),
         "original_id": "someone a1",
         "license": "MIT",
-        "campaign_id": told["campaign"],
+        "campaign_id": seen["campaign"],
         "model": "tiny",
         "records": 2,
     }
@@ -90,9 +90,9 @@ _COLUMNS = (
 )
 
 
-def test_what_the_file_does_not_say_is_null_and_what_it_says_is_not(session: Path, ledger: Path) -> None:
+def test_what_the_file_does_not_report_is_null_and_what_it_reports_is_not(session: Path, ledger: Path) -> None:
     """Durations in ns where they were measured; no timing where none was; every other column null."""
-    (told,) = imported(ledger, "mercury", session)
+    (seen,) = imported(ledger, "mercury", session)
     walls = sql(ledger, "SELECT wall_ns, count(*) FROM timing GROUP BY 1 ORDER BY 1")
     assert walls == [[200_000_000, 2], [300_000_000, 1], [400_000_000, 2], [500_000_000, 1], [1_000_000_000, 2]]
     assert sql(ledger, f"SELECT DISTINCT {UNKNOWN} FROM timing") == [[None] * 9]
@@ -101,7 +101,7 @@ def test_what_the_file_does_not_say_is_null_and_what_it_says_is_not(session: Pat
     limits = "shuffle_seed, hard_limit_ns, memory_bytes, output_bytes, process_limit, repetitions, warmups"
     assert sql(ledger, f"SELECT {limits} FROM campaign") == [[None] * 5 + [1, 0]]
     assert sql(ledger, "SELECT reason, accepted, faults FROM closing") == [["imported", 11, 0]]
-    assert told["unknown"] == list(mercury.UNKNOWN)
+    assert seen["unknown"] == list(mercury.UNKNOWN)
 
 
 def test_the_same_file_twice_adds_nothing(session: Path, ledger: Path) -> None:
@@ -111,10 +111,10 @@ def test_the_same_file_twice_adds_nothing(session: Path, ledger: Path) -> None:
     copy = session.with_name("other_eval.json")
     copy.write_bytes(session.read_bytes())
     for again in (session, copy):
-        (told,) = imported(ledger, "mercury", again)
-        assert told["held"]
-        assert told["campaign"] == first[0]["campaign"]
-        assert (told["programs"], told["executions"], told["timings"]) == (0, 0, 0)
+        (seen,) = imported(ledger, "mercury", again)
+        assert seen["held"]
+        assert seen["campaign"] == first[0]["campaign"]
+        assert (seen["programs"], seen["executions"], seen["timings"]) == (0, 0, 0)
     assert (sql(ledger, "SELECT count(*) FROM timing"), sql(ledger, "SELECT count(*) FROM execution")) == before
     assert sql(ledger, "SELECT count(*) FROM results_imported") == [[1]]
     done = lap("import", "mercury", session, "--model", "other", "--ledger", ledger)
@@ -123,15 +123,15 @@ def test_the_same_file_twice_adds_nothing(session: Path, ledger: Path) -> None:
 
 def test_two_ledgers_hold_the_same_facts(session: Path, tmp_path: Path) -> None:
     """Ids follow from the file alone: another laboratory gets the same, attempts included."""
-    found = []
+    result = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         ledger = new_ledger(tmp_path / name)
         imported(ledger, "mercury", session)
-        found.append(sql(ledger, "SELECT * FROM execution_finished ORDER BY work_id"))
-        found[-1] = [row[:18] for row in found[-1]]
-    assert found[0] == found[1]
-    assert all(row[1][14] == "8" for row in found[0])  # UUIDv8
+        result.append(sql(ledger, "SELECT * FROM execution_finished ORDER BY work_id"))
+        result[-1] = [row[:18] for row in result[-1]]
+    assert result[0] == result[1]
+    assert all(row[1][14] == "8" for row in result[0])  # UUIDv8
 
 
 @pytest.mark.parametrize("part", ["programs", "timings", "executions", "a problem"])
@@ -141,14 +141,14 @@ def test_an_import_that_died_is_completed(session: Path, ledger: Path, part: str
     campaign, nothing = campaign_name(results), Known(frozenset(), frozenset(), frozenset())
     first, second = (problem_events(results, p, campaign, known=nothing, license_="") for p in results.problems)
     kinds = {"programs": "ProgramAddedV2", "timings": "TimingMeasuredV2", "executions": "ExecutionFinishedV2"}
-    told = list(first.events)
+    seen = list(first.events)
     if part != "a problem":
-        last = max(place for place, event in enumerate(told) if type(event).__name__ == kinds[part])
-        told = told[: last if part == "executions" else last + 1]
-    with closing(open_ledger(ledger)) as opened, closing(opened.stream()) as stream:
-        opened.blobs.put_many([*first.texts, *second.texts])
-        Producer(stream, "epoch-dead", "a dead import", "0").append(told)
-        drain(opened, stream)
+        last = max(location for location, event in enumerate(seen) if type(event).__name__ == kinds[part])
+        seen = seen[: last if part == "executions" else last + 1]
+    with closing(open_ledger(ledger)) as opening, closing(opening.stream()) as stream:
+        opening.blobs.put_many([*first.texts, *second.texts])
+        Producer(stream, "epoch-dead", "a dead import", "0").append(seen)
+        drain(opening, stream)
     imported(ledger, "mercury", session)
     assert well("verify", "--ledger", ledger, "--json").json["problems"] == []
     assert sql(ledger, "SELECT count(*), count(*) FILTER (accepted) FROM execution") == [[11, 11]]
@@ -158,12 +158,12 @@ def test_an_import_that_died_is_completed(session: Path, ledger: Path, part: str
 def test_a_campaign_of_that_name_is_never_mixed_with(session: Path, ledger: Path, tmp_path: Path) -> None:
     """One file a campaign; its name is the user's choice."""
     imported(ledger, "mercury", session, "--campaign", "mine")
-    other = write(tmp_path / "other_eval.json", mercury_session(two_sum=[mercury_sample()]))
-    done = lap("import", "mercury", other, "--campaign", "mine", "--ledger", ledger)
+    twin = write(tmp_path / "other_eval.json", mercury_session(two_sum=[mercury_sample()]))
+    done = lap("import", "mercury", twin, "--campaign", "mine", "--ledger", ledger)
     assert (done.code, "a campaign 'mine' is stored already" in done.err) == (2, True)
-    done = lap("import", "mercury", other, session, "--campaign", "mine", "--ledger", ledger)
+    done = lap("import", "mercury", twin, session, "--campaign", "mine", "--ledger", ledger)
     assert (done.code, "import the files one by one" in done.err) == (2, True)
-    done = lap("import", "mercury", other, "--campaign", "a b", "--ledger", ledger)
+    done = lap("import", "mercury", twin, "--campaign", "a b", "--ledger", ledger)
     assert (done.code, "use 1 to 64 letters" in done.err) == (2, True)
 
 
@@ -179,12 +179,12 @@ def test_nothing_imported_is_run(session: Path, ledger: Path, tmp_path: Path) ->
 
 def verdicts(ledger: Path, *criterion: object) -> dict[str, str]:
     """Program -> status under a criterion."""
-    told = well("replay", *criterion, "--ledger", ledger, "--json").json["criteria"][0]["verdicts"]
+    seen = well("replay", *criterion, "--ledger", ledger, "--json").json["criteria"][0]["verdicts"]
     names = dict(sql(ledger, "SELECT program_id, name FROM program"))
-    return {names[verdict["program"]]: verdict["status"] for verdict in told}
+    return {names[verdict["program"]]: verdict["status"] for verdict in seen}
 
 
-def test_a_reward_that_rests_on_imported_facts_is_proven(session: Path, ledger: Path, tmp_path: Path) -> None:
+def test_a_reward_that_depends_on_imported_facts_is_proven(session: Path, ledger: Path, tmp_path: Path) -> None:
     """Assigned, followed to the raw timings, computed again; its bundle holds where sources are unknown."""
     imported(ledger, "mercury", session)
     well("reward", "--tau", 30, "--ledger", ledger)
@@ -198,7 +198,7 @@ def test_a_reward_that_rests_on_imported_facts_is_proven(session: Path, ledger: 
     assert reward_verifier.main([], str(tmp_path / "reward.zip")) == 0
 
 
-def test_what_rests_on_something_unknown_is_undecided(ledger: Path, tmp_path: Path) -> None:
+def test_what_depends_on_something_unknown_is_undecided(ledger: Path, tmp_path: Path) -> None:
     """On wall time a pass; minus an unknown start-up, on the processor's clock, or by an unknown size: undecided."""
     session = mercury_session(two_sum=[mercury_sample(runtime=0.1)])
     imported(ledger, "mercury", write(tmp_path / "one_eval.json", session))
@@ -207,7 +207,7 @@ def test_what_rests_on_something_unknown_is_undecided(ledger: Path, tmp_path: Pa
         assert verdicts(ledger, "--tau", 30, *unknown)["one-0"] == "undecided", unknown
 
 
-def test_a_run_killed_at_an_unknown_limit_tells_nothing_of_its_duration(ledger: Path, tmp_path: Path) -> None:
+def test_a_run_killed_at_an_unknown_limit_reports_nothing_of_its_duration(ledger: Path, tmp_path: Path) -> None:
     """It fails; yet no rank is guessed for it, however slow the references were."""
     session = mercury_session(two_sum=[mercury_sample("timeout", 0)])
     imported(ledger, "mercury", write(tmp_path / "one_eval.json", session))
@@ -219,8 +219,8 @@ def test_a_runners_own_failure_is_no_verdict(ledger: Path, tmp_path: Path) -> No
     """LiveCodeBench counts it as failed; here it is a fault, and the estimate says what it would be either way."""
     note = {"error_code": -5, "error_message": "TestRunnerError", "error": "IndexError()"}
     path = write(tmp_path / "m_eval_all.json", [question("1", True, False, notes=[{"execution time": 1}, note])])
-    (told,) = imported(ledger, "livecodebench", path)
-    assert told["figures"]["pass@1, %"] == 50.0
+    (seen,) = imported(ledger, "livecodebench", path)
+    assert seen["figures"]["pass@1, %"] == 50.0
     assert sql(ledger, "SELECT outcome, detail, accepted FROM execution ORDER BY outcome") == [
         ["accepted", "", True],
         ["sandbox_fault", "TestRunnerError; IndexError()", False],
@@ -268,11 +268,11 @@ _TIMING = TimingMeasured(
 @pytest.mark.parametrize("stored", ["tail", "sealed", "compacted"])
 def test_timings_of_both_versions_are_read_together(tmp_path: Path, stored: str) -> None:
     """Arrow and SQL alike, before and after sealing: those of version 1 have no instructions and lack nothing else."""
-    place = new_ledger(tmp_path)
+    location = new_ledger(tmp_path)
     unknown = TimingMeasuredV2(**dataclasses.asdict(_TIMING) | {"user_ns": None, "attempt_id": "b", "instructions": 7})
-    with closing(open_ledger(place)) as ledger:
-        for told in ([native_timing(1)], [unknown], [native_timing(2)]):
-            _append(ledger, told)
+    with closing(open_ledger(location)) as ledger:
+        for seen in ([native_timing(1)], [unknown], [native_timing(2)]):
+            _append(ledger, seen)
             if stored == "compacted":
                 seal(ledger)
         if stored == "sealed":
@@ -287,12 +287,12 @@ def test_timings_of_both_versions_are_read_together(tmp_path: Path, stored: str)
             ("a-2", 1, None),
         ]
     query = "SELECT attempt_id, user_ns, instructions FROM timing_measured ORDER BY _admission"
-    assert sql(place, query) == [["a-1", 1, None], ["b", None, 7], ["a-2", 1, None]]
+    assert sql(location, query) == [["a-1", 1, None], ["b", None, 7], ["a-2", 1, None]]
 
 
-def _append(ledger: Ledger, told: list[TimingMeasured] | list[TimingMeasuredV2]) -> None:
+def _append(ledger: Ledger, seen: list[TimingMeasured] | list[TimingMeasuredV2]) -> None:
     with closing(ledger.stream()) as stream:
-        Producer(stream, f"epoch-{told[0].attempt_id}", "test", "0").append(told)
+        Producer(stream, f"epoch-{seen[0].attempt_id}", "test", "0").append(seen)
         drain(ledger, stream)
 
 
@@ -301,9 +301,9 @@ def test_attempts_name_the_digest_of_their_own_timings(session: Path) -> None:
     results = mercury.read(session)
     nothing = Known(frozenset(), frozenset(), frozenset())
     for problem in results.problems:
-        told = problem_events(results, problem, "c", known=nothing, license_="").events
-        timings = [event for event in told if isinstance(event, TimingMeasuredV2)]
-        for end in (event for event in told if isinstance(event, ExecutionFinishedV2)):
+        seen = problem_events(results, problem, "c", known=nothing, license_="").events
+        timings = [event for event in seen if isinstance(event, TimingMeasuredV2)]
+        for end in (event for event in seen if isinstance(event, ExecutionFinishedV2)):
             mine = [timing for timing in timings if timing.attempt_id == end.attempt_id]
             assert end.timings == len(mine)
             assert end.timings_digest == (rows_digest(to_batch(mine)) if mine else NO_TIMINGS)

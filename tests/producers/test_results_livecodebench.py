@@ -25,43 +25,43 @@ OUTCOMES = {-2: "wrong_answer", -3: "time_limit", -4: "run_time_error", -5: "san
 @pytest.fixture(scope="module")
 def gradings(real_data: Path) -> dict[str, dict[str, Any]]:
     """Campaign -> question -> what the file says of it, read without our reader."""
-    found = {}
+    result = {}
     for campaign, name in FILES.items():
         rows = json.loads((real_data / "livecodebench" / name).read_text())
-        found[campaign] = {row["question_id"]: row for row in rows}
-    return found
+        result[campaign] = {row["question_id"]: row for row in rows}
+    return result
 
 
 @pytest.fixture(scope="module")
-def told(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def logged(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A ledger with both gradings, and what the import said of each."""
-    place, said = new_ledger(tmp_path_factory.mktemp("livecodebench")), {}
+    location, message = new_ledger(tmp_path_factory.mktemp("livecodebench")), {}
     for campaign, name in FILES.items():
         file = real_data / "livecodebench" / name
-        words = ("--model", "o1-mini", "--campaign", campaign, "--license", "MIT")
-        (said[campaign],) = imported(place, "livecodebench", file, *words)
-    return place, said
+        args = ("--model", "o1-mini", "--campaign", campaign, "--license", "MIT")
+        (message[campaign],) = imported(location, "livecodebench", file, *args)
+    return location, message
 
 
 @pytest.fixture(scope="module")
-def ledger(told: tuple[Path, dict[str, Any]]) -> Path:
+def ledger(logged: tuple[Path, dict[str, Any]]) -> Path:
     """The ledger alone."""
-    return told[0]
+    return logged[0]
 
 
 @pytest.mark.realdata
-def test_pass_at_1_is_the_published_one(told: tuple[Path, dict[str, Any]], gradings: dict[str, Any]) -> None:
+def test_pass_at_1_is_the_published_one(logged: tuple[Path, dict[str, Any]], gradings: dict[str, Any]) -> None:
     """68.18 % and 68.41 %, as the mean of the stored `pass@1` is; 7 of the 880 programs are new in the second."""
     for campaign, due in (("first", 68.18), ("second", 68.41)):
-        figures = told[1][campaign]["figures"]
+        figures = logged[1][campaign]["figures"]
         stored = [row["pass@1"] for row in gradings[campaign].values()]
         assert figures["pass@1, %"] == pytest.approx(due, abs=0.005)
         assert figures["pass@1, %"] == figures["pass@1 as stored, %"] == pytest.approx(100 * np.mean(stored))
-    assert [told[1][campaign]["programs"] for campaign in ("first", "second")] == [880, 7]
+    assert [logged[1][campaign]["programs"] for campaign in ("first", "second")] == [880, 7]
 
 
 @pytest.mark.realdata
-def test_replay_gives_the_same_and_says_what_a_fault_could_change(ledger: Path) -> None:
+def test_replay_gives_the_same_and_reports_what_a_fault_could_change(ledger: Path) -> None:
     """The runner failed on one program itself: undecided; the share that surely passes is the published one."""
     for campaign, passed in (("first", 600), ("second", 602)):
         (row,) = well("replay", "--campaign", campaign, "--tau", 100, "--ledger", ledger, "--json").json["criteria"]
@@ -73,15 +73,15 @@ def test_replay_gives_the_same_and_says_what_a_fault_could_change(ledger: Path) 
 @pytest.mark.realdata
 def test_the_flips_between_the_gradings_are_exactly_these(ledger: Path, gradings: dict[str, Any]) -> None:
     """By question, from the ledger and from the files alone; one of the four has another program too."""
-    one, other = gradings["first"], gradings["second"]
+    item, second = gradings["first"], gradings["second"]
     due = {
-        (q, one[q]["graded_list"][0], other[q]["graded_list"][0], one[q]["code_list"] == other[q]["code_list"])
-        for q in one
-        if one[q]["graded_list"] != other[q]["graded_list"]
+        (q, item[q]["graded_list"][0], second[q]["graded_list"][0], item[q]["code_list"] == second[q]["code_list"])
+        for q in item
+        if item[q]["graded_list"] != second[q]["graded_list"]
     }
     assert {flip[0] for flip in due} == {"abc315_d", "abc364_a", "abc374_b", "arc185_e"}
-    found = {(slug, a == "accepted", b == "accepted", same) for slug, _, a, b, same in sql(ledger, FLIPS)}
-    assert found == due
+    result = {(slug, a == "accepted", b == "accepted", same) for slug, _, a, b, same in sql(ledger, FLIPS)}
+    assert result == due
 
 
 @pytest.mark.parametrize("samples", [1, 2])
@@ -98,8 +98,8 @@ def test_the_page_lists_what_differs_between_two_gradings(tmp_path: Path, sample
 @pytest.mark.realdata
 def test_identical_programs_are_one_program(ledger: Path, gradings: dict[str, Any]) -> None:
     """873 of 880, by the files' own texts."""
-    one, other = gradings["first"], gradings["second"]
-    same = sum(one[q]["code_list"] == other[q]["code_list"] for q in one)
+    item, second = gradings["first"], gradings["second"]
+    same = sum(item[q]["code_list"] == second[q]["code_list"] for q in item)
     shared = "SELECT count(*) FROM (SELECT program_id FROM execution GROUP BY 1 HAVING count(DISTINCT campaign_id) = 2)"
     assert sql(ledger, shared) == [[same]] == [[873]]
 
@@ -138,7 +138,7 @@ def test_every_outcome_is_that_of_the_code_table(ledger: Path, gradings: dict[st
         assert dict(sql(ledger, query.format(campaign))) == due
 
 
-def test_what_a_question_says_is_kept(tmp_path: Path) -> None:
+def test_what_a_question_reports_is_kept(tmp_path: Path) -> None:
     """Statement, title, difficulty, contest; sources by their text; a passing sample's time and no other's."""
     ledger = new_ledger(tmp_path)
     path = write(tmp_path / "m_eval_all.json", [question("abc301_a", True, False, codes=["print(1)", "print(2)"])])
@@ -165,8 +165,8 @@ def test_gradings_without_notes_are_read(tmp_path: Path, metadata: dict[str, Any
 def exported(ledger: Path, path: Path, campaign: str) -> list[dict[str, Any]]:
     """What `lap export livecodebench` writes of a campaign under the criterion that counts every test, and no time."""
     well("export", "livecodebench", path, "--criterion", "rlvr", "--campaign", campaign, "--ledger", ledger)
-    found: list[dict[str, Any]] = json.loads(path.read_text())
-    return found
+    result: list[dict[str, Any]] = json.loads(path.read_text())
+    return result
 
 
 KEPT = ("question_id", "question_title", "question_content", "platform", "contest_id", "contest_date", "starter_code")
@@ -187,9 +187,9 @@ def test_a_real_file_goes_round(ledger: Path, gradings: dict[str, Any], tmp_path
         assert note.get("error_code") == (None if faulty else was.get("error_code"))
         assert note.get("execution time") == pytest.approx(was.get("execution time"), abs=5e-10)
     again = new_ledger(tmp_path)
-    words = ("--model", "o1-mini", "--campaign", "again")
-    (told,) = imported(again, "livecodebench", tmp_path / "o1-mini_eval_all.json", *words)
-    assert (told["problems"], told["executions"], told["figures"]["pass@1, %"]) == (880, 879, None)
+    args = ("--model", "o1-mini", "--campaign", "again")
+    (logged,) = imported(again, "livecodebench", tmp_path / "o1-mini_eval_all.json", *args)
+    assert (logged["problems"], logged["executions"], logged["figures"]["pass@1, %"]) == (880, 879, None)
     rows = "SELECT p.program_id, e.outcome, t.wall_ns FROM program p JOIN execution e USING (program_id)"
     rows += " LEFT JOIN timing t USING (attempt_id) WHERE e.campaign_id = '{}' AND e.accepted ORDER BY 1"
     assert sql(again, rows.format("again")) == sql(ledger, rows.format("second"))
@@ -244,7 +244,7 @@ def test_what_contradicts_itself_is_refused(tmp_path: Path) -> None:
             livecodebench.read(write(tmp_path / "m_eval_all.json", value))
 
 
-def test_a_limit_where_no_kill_tells_its_own_is_answered(tmp_path: Path) -> None:
+def test_a_limit_where_no_kill_reports_its_own_is_answered(tmp_path: Path) -> None:
     """Passed in 30 and 60 ms, and one killed of each, nobody says when: 50 ms lets one pass of three that may.
 
     Two kills are open, so the bound of pass@1 is 1/2 and 1 of the two questions, 75 %, and `compare` says the same.
@@ -254,24 +254,26 @@ def test_a_limit_where_no_kill_tells_its_own_is_answered(tmp_path: Path) -> None
         question(f"q{number}", True, False, notes=[{"execution time": seconds}, late])
         for number, seconds in enumerate((0.03, 0.06))
     ]
-    place = new_ledger(tmp_path)
-    words = ("--model", "m", "--campaign", "a", "--license", "MIT")
-    imported(place, "livecodebench", write(tmp_path / "graded.json", rows), *words)
-    asked = ("--timeout", "50ms", "--ledger", place, "--json")
-    (found,) = well("replay", *asked).json["criteria"]
-    (row,) = found["estimates"]
+    location = new_ledger(tmp_path)
+    args = ("--model", "m", "--campaign", "a", "--license", "MIT")
+    imported(location, "livecodebench", write(tmp_path / "graded.json", rows), *args)
+    wanted = ("--timeout", "50ms", "--ledger", location, "--json")
+    (result,) = well("replay", *wanted).json["criteria"]
+    (row,) = result["estimates"]
     assert (row["value"], row["upper_bound"], row["undecided"]) == (0.25, 0.75, 2)
     warning = (
         "the criterion's limit exceeds the executed limit (a limit that is not known): 2 runs of 2 undecided candidates"
         " were killed below it, and only running them again with the longer limit can decide them"
     )
-    assert found["warnings"] == [warning]
-    compared = well("compare", "m", "m", *asked).json
+    assert result["warnings"] == [warning]
+    compared = well("compare", "m", "m", *wanted).json
     assert warning in compared["warnings"]
-    assert {(one["estimate"]["value"], one["estimate"]["upper_bound"]) for one in compared["passes"]} >= {(0.25, 0.75)}
+    assert {(item["estimate"]["value"], item["estimate"]["upper_bound"]) for item in compared["passes"]} >= {
+        (0.25, 0.75)
+    }
     short = tmp_path / "short.toml"
     short.write_text("timeout_ms = 50\n")
-    changed = well("diff", "--criterion-a", short, "--criterion-b", "correct", "--ledger", place, "--json").json
+    changed = well("diff", "--criterion-a", short, "--criterion-b", "correct", "--ledger", location, "--json").json
     assert changed["a"]["warnings"] == [warning]
-    tally = {one["kind"]: one["count"] for one in changed["tally"]}
+    tally = {item["kind"]: item["count"] for item in changed["tally"]}
     assert (changed["count"], sum(tally.values())) == (3, 3)

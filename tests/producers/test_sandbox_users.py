@@ -25,22 +25,22 @@ def claims(folder: Path, way: str, times: int) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def told(worker: "subprocess.Popen[str]") -> str:
+def logged(worker: "subprocess.Popen[str]") -> str:
     assert worker.stdout is not None
     return worker.stdout.readline().strip()
 
 
-def test_workers_side_by_side_have_users_of_their_own(tmp_path: Path) -> None:
+def test_workers_in_parallel_have_users_of_their_own(tmp_path: Path) -> None:
     """Ranges of 256: one a process, the lowest that is free, and free again when its process has ended."""
     folder = tmp_path / "claims"
     first = claims(folder, "once", 2)
-    assert told(first) == "60000 60000"
+    assert logged(first) == "60000 60000"
     second = claims(folder, "once", 1)
-    assert told(second) == "60256"
+    assert logged(second) == "60256"
     assert folder.stat().st_mode & 0o777 == 0o700
     first.communicate("\n")
     third = claims(folder, "once", 1)
-    assert told(third) == "60000"
+    assert logged(third) == "60000"
     for worker in (second, third):
         worker.communicate("\n")
 
@@ -54,5 +54,5 @@ def test_the_ranges_leave_nobody_out_and_end(tmp_path: Path) -> None:
         (tmp_path / "no" / "folder", 2, "60000 60000"),
     ):
         worker = claims(folder, "again", times)
-        assert told(worker) == expected
+        assert logged(worker) == expected
         worker.communicate("\n")

@@ -87,7 +87,7 @@ def bench(sandbox: Scripted, tmp_path: Path) -> WorkerContext:
     for name in ("blobs", "scratch"):
         (tmp_path / name).mkdir()
     blobs = Blobs(LocalFiles(tmp_path / "blobs"))
-    sources = {one.program_id: blobs.put(str(one.position).encode()) for one in REQUESTS}
+    sources = {item.program_id: blobs.put(str(item.position).encode()) for item in REQUESTS}
     numbers = iter(range(1000))
     return WorkerContext(
         sandbox=sandbox,
@@ -125,10 +125,10 @@ def run_out(worker: Worker) -> None:
 
 def outcomes(stream: LocalStream) -> list[tuple[int, str]]:
     """(place, outcome) of every attempt, in order."""
-    frames = [decode(one.record) for one in stream.read("facts", partition_of("facts", PROBLEM), 0, 1000)]
-    found = [event for frame in frames for event in from_batch(frame.declared, frame.batch)]
-    places = {one.work_id: one.position for one in REQUESTS}
-    return [(places[e.work_id], e.outcome) for e in found if isinstance(e, ExecutionFinished)]
+    frames = [decode(item.record) for item in stream.read("facts", partition_of("facts", PROBLEM), 0, 1000)]
+    result = [event for frame in frames for event in from_batch(frame.declared, frame.batch)]
+    locations = {item.work_id: item.position for item in REQUESTS}
+    return [(locations[e.work_id], e.outcome) for e in result if isinstance(e, ExecutionFinished)]
 
 
 def test_what_is_done_is_not_done_again(worker: Worker, stream: LocalStream) -> None:
@@ -138,7 +138,7 @@ def test_what_is_done_is_not_done_again(worker: Worker, stream: LocalStream) -> 
     assert worker.offer(REQUESTS) == 3
     run_out(worker)
     assert worker.offer(REQUESTS) == 0
-    assert outcomes(stream) == [(place, "accepted") for place in range(6)]
+    assert outcomes(stream) == [(location, "accepted") for location in range(6)]
     assert worker.progress.finished == 6
 
 
@@ -153,7 +153,7 @@ def test_works_that_are_not_offered_any_more_are_not_begun(
     assert worker.offer([REQUESTS[5], REQUESTS[0], REQUESTS[3]]) == 2  # the running one is not queued again
     sandbox.gate.set()
     run_out(worker)
-    assert [place for place, _ in outcomes(stream)] == [0, 5, 3]
+    assert [location for location, _ in outcomes(stream)] == [0, 5, 3]
 
 
 def test_a_work_that_always_fails_in_the_sandbox_is_given_up(

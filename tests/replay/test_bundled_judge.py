@@ -68,12 +68,14 @@ def as_bundled(m: ProblemMeasurements) -> Problem:
 
 
 SLOPES = ("slope", "log-slope")
-ANY = st.one_of(criteria(), st.sampled_from(list(PRESETS.values()))).filter(lambda asked: asked.statistic not in SLOPES)
+ANY = st.one_of(criteria(), st.sampled_from(list(PRESETS.values()))).filter(
+    lambda wanted: wanted.statistic not in SLOPES
+)
 
 
 @given(m=worlds(ALL, programs=6, tests=4), criterion=ANY)
 @settings(max_examples=150)
-def test_both_judges_say_the_same_of_every_program(m, criterion):
+def test_both_judges_report_the_same_of_every_program(m, criterion):
     """Verdict, pool and both bounds of q, whatever was killed, crashed or never run."""
     check(m, criterion)
 
@@ -118,9 +120,9 @@ def test_both_map_stored_references_alike(fresh, stored, data):
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=40))
 def test_both_give_the_same_interval(values):
     """Student's t and Wilson's, from two values on."""
-    (found, method), (expected, name) = interval(values), analytic_interval(np.array(values))
+    (result, method), (expected, name) = interval(values), analytic_interval(np.array(values))
     assert method == name
-    assert found == (None if expected is None else pytest.approx(list(expected), rel=1e-9, abs=1e-9))
+    assert result == (None if expected is None else pytest.approx(list(expected), rel=1e-9, abs=1e-9))
 
 
 @given(
@@ -135,6 +137,6 @@ def test_both_read_repetitions_alike(repetitions, estimator, startup, killed):
     m = measured([[repetitions]], reference=[0], outcome=outcome, limit=40, startup_ns=np.array([[7]]))
     for clock in ("wall",) if startup == "subtract" else ("wall", "cpu"):
         criterion = Criterion(estimator=estimator, startup=startup, clock=clock)
-        found = Durations(as_bundled(m), asdict(criterion))
-        assert found.ns == durations(m, criterion).tolist()
-        assert found.bound == kill_bounds(m, criterion).tolist()
+        result = Durations(as_bundled(m), asdict(criterion))
+        assert result.ns == durations(m, criterion).tolist()
+        assert result.bound == kill_bounds(m, criterion).tolist()

@@ -95,7 +95,7 @@ def test_a_map_that_does_not_help_is_refused(pair, reason):
         with_stored(pair[1][0], pair[0][0], fit)
 
 
-def test_runs_that_did_not_finish_on_both_sides_do_not_fit():
+def test_runs_that_did_not_finish_on_both_arms_do_not_fit():
     """A killed, wrong or missing run on either side is no pair; nor is a correctness test."""
     stored, fresh = campaigns(1.2, 10 * MS)
     outcome = fresh[0].outcome.copy()
@@ -121,11 +121,11 @@ def test_programs_and_tests_match_by_id():
         dataclasses.replace(m, wall_ns=m.wall_ns[:, ::-1], tests=dataclasses.replace(m.tests, ids=m.tests.ids[::-1]))
         for m in verdict_changes
     ]
-    expected, found = (fit_affine(stored_part, fresh, Criterion()) for stored_part in (stored, flipped))
+    expected, result = (fit_affine(stored_part, fresh, Criterion()) for stored_part in (stored, flipped))
     for part in ("merits", "unmapped"):
-        values = [dataclasses.astuple(getattr(fit, part)) for fit in (expected, found)]
+        values = [dataclasses.astuple(getattr(fit, part)) for fit in (expected, result)]
         assert values[1] == pytest.approx(values[0], rel=1e-9)
-    numbers = [(f.a, f.b_ns, f.pairs, f.problems, f.low_ns, f.high_ns, f.moved, f.outside) for f in (expected, found)]
+    numbers = [(f.a, f.b_ns, f.pairs, f.problems, f.low_ns, f.high_ns, f.moved, f.outside) for f in (expected, result)]
     assert numbers[1] == pytest.approx(numbers[0], rel=1e-9)
 
 

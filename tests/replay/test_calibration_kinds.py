@@ -151,7 +151,7 @@ GOOD, NONE = Merits(0.99, 0.02, 0.96, 2.0), Merits(0.90, 0.30, 0.54, 20.0)
         (RISING, Merits(0.99), "held-out median relative error"),
     ],
 )
-def test_each_word_of_the_gate(maps, result, reason):
+def test_each_text_of_the_gate(maps, result, reason):
     """A map passes only when nothing that is known speaks against it; an unknown error never passes."""
     refused = refusal(maps, result, NONE)
     assert reason in refused
@@ -175,7 +175,7 @@ def test_the_best_is_usable_then_near_then_plain():
         fit_kinds([], [], Criterion(), ("cubic",))
 
 
-def test_what_lies_outside_the_fitted_range_is_counted_and_said():
+def test_what_lies_outside_the_fitted_range_is_counted_and_stated():
     """Pairs of 10 to 40 ms; the references that were not re-run take 5, 20, 41 and 90 ms: three of four extrapolate."""
     rows = [[10, 20], [30, 40], [5, 20], [41, 90]]
     stored = [measured(np.array(rows) * MS, reference=range(4), problem=f"p{i}") for i in range(3)]
@@ -203,7 +203,7 @@ def test_a_power_that_is_not_known_is_refused():
         assert np.isnan(fit.a)
 
 
-def test_a_map_reads_as_words():
+def test_a_map_reads_as_texts():
     """For tables and traces."""
     assert formula(1.1, 53e6) == "fresh = 1.1 * stored +53.00 ms"
     assert formula(0.52, 0.0, 0.9) == "fresh = 0.52 * stored ** 0.9000"

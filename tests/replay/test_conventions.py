@@ -19,20 +19,20 @@ from lapledger.replay.judging.ranks import percentile
     ("runtime", "scores"),
     [(1.0, (0.5, 1.0, 1.0)), (2.0, (0.5, 0.5, 0.5)), (0.0, (0.5, 1.5, 1.0)), (4.0, (0.0, 0.0, 0.0))],
 )
-def test_mercury_beyond_by_hand(runtime: float, scores: tuple[float, ...]) -> None:
+def test_mercury_past_by_hand(runtime: float, scores: tuple[float, ...]) -> None:
     """References of 1, 2 and 3 seconds: B is (3 - t)/2 from 0, C that up to 1, and A counts one second of the lead."""
     result = [conventions.mercury_beyond(runtime, [2.0, 1.0, 3.0], version) for version in ("A", "B", "C")]
     assert result == list(scores)
 
 
-def test_mercury_beyond_of_a_short_spread_may_exceed_one() -> None:
+def test_mercury_past_of_a_short_spread_may_exceed_one() -> None:
     """References 10 and 11 ms, sample 1 ms: a lead of 10 ms over a spread of 1 ms is 10 in A and B, 1 in C."""
     result = [conventions.mercury_beyond(0.001, [0.010, 0.011], version) for version in ("A", "B", "C")]
     assert result == [pytest.approx(10), pytest.approx(10), 1.0]
     assert conventions.mercury_beyond(0.001, [0.010, 0.011], "A", passed=False) == 0.0
 
 
-def test_mercury_beyond_needs_a_spread() -> None:
+def test_mercury_past_needs_a_spread() -> None:
     """The tool divides by zero there; here it is said."""
     with pytest.raises(ReplayError, match="no spread"):
         conventions.mercury_beyond(0.1, [0.2, 0.2], "C")

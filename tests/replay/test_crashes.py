@@ -93,7 +93,7 @@ def test_what_could_have_finished_with_more_time_is_not_idle():
     assert judge(m, longer).none_finished.tolist() == [False, False]
 
 
-def test_a_crash_is_told():
+def test_a_crash_is_reported():
     """The reason names the test, also where correctness does not look at it; a filter in doubt leaves it open."""
     m = ten_references(CRASHED, tests=dataclasses.replace(make_tests(10), original=np.arange(10) == 0))
     criterion = Criterion(tau="30", reward="additive", correctness="original")

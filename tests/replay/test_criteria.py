@@ -31,7 +31,7 @@ def test_every_field_is_documented_with_its_default():
 
 
 @pytest.mark.parametrize("doc", describe(), ids=lambda doc: doc.name)
-def test_every_allowed_word_is_accepted(doc):
+def test_every_allowed_text_is_accepted(doc):
     """What the documentation allows is allowed, the default comes first, and only a change enters the hash."""
     parts = doc.allowed.split(" | ") if " | " in doc.allowed else [doc.default]
     beside = {"reward": "collapsed"} if doc.name == "shape" else {}
@@ -147,7 +147,7 @@ def test_presets_keep_their_names_and_hashes():
         preset("top30")
 
 
-def test_presets_in_words():
+def test_presets_in_texts():
     """What stands in the canonical forms, read back: the paper's parameters and no others."""
     stated = {name: json.loads(criterion.canonical()) for name, criterion in PRESETS.items()}
     intra = {"schema": 1, "timeouts": "tolerated", "in_time": "required", "reading": "over-limit"}

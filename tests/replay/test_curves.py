@@ -141,7 +141,7 @@ def test_checkpoints_by_pattern():
 
 
 @pytest.mark.parametrize(
-    ("models", "pattern", "words"),
+    ("models", "pattern", "args"),
     [
         (["a-1"], "a", "write {step} once"),
         (["a-1"], "{step}{step}", "write {step} once"),
@@ -149,8 +149,8 @@ def test_checkpoints_by_pattern():
         (["a-1k", "a-1000"], "a-{step}", "models 'a-1000' and 'a-1k' are both step 1000"),
     ],
 )
-def test_patterns_that_cannot_be_read(models, pattern, words):
+def test_patterns_that_cannot_be_read(models, pattern, args):
     """Each refusal says what to write instead."""
     with pytest.raises(ReplayError) as refused:
         checkpoints(models, pattern)
-    assert words in str(refused.value)
+    assert args in str(refused.value)

@@ -81,7 +81,7 @@ def test_verdicts_are_those_of_numpy(several, tau, reading, percentile, missing,
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_says_the_same(name, device):
+def test_every_preset_reports_the_same(name, device):
     """Filters, limits and readings that need no references go the same way, on every device of this machine."""
     several = list(random_problems())
     assert_same(judge_on(several, PRESETS[name], device), [judge(m, PRESETS[name]) for m in several])
@@ -89,7 +89,7 @@ def test_every_preset_says_the_same(name, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("statistic", [*OF_PERCENTILES, *OF_TIMES])
-def test_every_statistic_says_the_same(statistic, device):
+def test_every_statistic_reports_the_same(statistic, device):
     """The sixteen statistics that are scored by numpy get their counts from the device."""
     several, criterion = list(random_problems(4)), Criterion(tau="40", statistic=statistic)
     assert_same(judge_on(several, criterion, device), [judge(m, criterion) for m in several])
@@ -163,7 +163,7 @@ def test_no_step_goes_problem_by_problem(reading):
     assert not {"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__", "nonzero"} & set(calls[0])
 
 
-def test_without_a_gpu_cuda_says_what_to_do(monkeypatch):
+def test_without_a_gpu_cuda_reports_what_to_do(monkeypatch):
     """One line: what, where, what next."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ReplayError, match="finds no GPU on this machine; use 'cpu', or run where a GPU"):

@@ -28,7 +28,7 @@ class NewerCriterion(Criterion):
     outliers: str = "keep"
 
 
-KEPT, DROPPED = (NewerCriterion(tau="50", reading="score", outliers=word) for word in ("keep", "drop"))
+KEPT, DROPPED = (NewerCriterion(tau="50", reading="score", outliers=text) for text in ("keep", "drop"))
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,10 @@ def never_compiled(monkeypatch):
     monkeypatch.setattr(lapledger.replay.engines, "MACHINE_CODE_FROM", 0)
 
 
-def same(found, expected):
+def same(result, expected):
     """Whether two lists of verdicts are equal to the bit."""
     fields = [field.name for field in dataclasses.fields(expected[0]) if field.name != "details_from"]
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(result, expected, strict=True):
         for name in fields:
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
     return True
@@ -111,12 +111,12 @@ def test_every_engine_gives_the_same_verdicts(several, name):
         if name == "numba" and not is_common(criterion):
             continue
         expected = [judge(m, criterion) for m in several]
-        found = Engine(name).judge(several, criterion)
-        assert same(found, expected)
-        assert [v.reason for v in found] == [v.reason for v in expected]
+        result = Engine(name).judge(several, criterion)
+        assert same(result, expected)
+        assert [v.reason for v in result] == [v.reason for v in expected]
 
 
-def test_one_rule_says_when_machine_code_pays():
+def test_one_rule_reports_when_machine_code_pays():
     """Runs times criteria, and only for criteria that it knows; a named engine is always obeyed."""
     most = lapledger.replay.engines.MACHINE_CODE_FROM
     assert [AUTO.uses_machine_code(HALF, runs) for runs in (most - 1, most)] == [False, True]
@@ -125,11 +125,11 @@ def test_one_rule_says_when_machine_code_pays():
     assert Engine("numba").uses_machine_code(HALF, 1)
 
 
-@pytest.mark.parametrize(("words", "message"), [(("threads",), "engine 'threads'"), (("torch", "tpu"), "device 'tpu'")])
-def test_an_unknown_engine_is_refused(words, message):
+@pytest.mark.parametrize(("args", "message"), [(("threads",), "engine 'threads'"), (("torch", "tpu"), "device 'tpu'")])
+def test_an_unknown_engine_is_refused(args, message):
     """In one line with the names that are known."""
     with pytest.raises(ReplayError, match=f"{message} is not known; use one of"):
-        Engine(*words)
+        Engine(*args)
 
 
 @pytest.mark.parametrize("name", ["numpy", "numba", "torch"])

@@ -286,7 +286,7 @@ def test_references_rank_whether_or_not_their_interface_was_looked_at():
     assert judge(m, Criterion(tau="50", interface="required")).pool_size[0] == 1
 
 
-def test_a_program_not_run_on_all_tests_is_undecided_unless_the_criterion_says_so():
+def test_a_program_not_run_on_all_tests_is_undecided_unless_the_criterion_reports_so():
     """Fastest on t0, never run on t1: undecided; failed; or, with `skip`, judged on t0 alone and said so."""
     m = measured([[1, 0], [2, 2], [3, 3]], reference=[1, 2], outcome=[[1, 0], [1, 1], [1, 1]])
     judged = [judge(m, Criterion(tau="50", missing=rule)) for rule in ("undecided", "fail", "skip")]

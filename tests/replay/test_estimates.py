@@ -37,7 +37,7 @@ def test_pass_at_k_is_the_published_product(counts):
 
 
 @pytest.mark.parametrize("counts", [(4, 1, 5), (4, 5, 1), (4, -1, 1), (4, 1, 0)])
-def test_pass_at_k_beyond_the_samples_is_refused(counts):
+def test_pass_at_k_past_the_samples_is_refused(counts):
     """No 1.0 where n < k, and no impossible counts."""
     with pytest.raises(ReplayError):
         pass_at_k(*counts)
@@ -65,7 +65,7 @@ def wilson(p, variance, problems):
 
 
 @pytest.mark.parametrize("passing", [0, 1, 4, 16, 20])
-def test_one_interval_wherever_pass_at_1_is_told(passing):
+def test_one_interval_wherever_pass_at_1_is_reported(passing):
     """Of 20 problems 0, 1, 4, 16 or 20 pass: estimate, report, tau curve and learning curve have Wilson's interval.
 
     0 of 20 is 0 to 18%, in a table and in a picture alike.

@@ -169,7 +169,7 @@ def test_a_difference_is_paired_by_problem():
     assert more.a_runs == ("a", "a2")
 
 
-def test_problems_that_one_side_lacks_are_named():
+def test_problems_that_one_arm_lacks_are_named():
     """Compared is what both have; the rest is named, never averaged."""
     result = difference([counts([1, 2], names=("p", "q"))], [counts([4, 4], names=("q", "r"))], 1, rng())
     assert (result.problems, result.left_out, result.a, result.b) == (1, ("p", "r"), 0.5, 1.0)
@@ -209,7 +209,7 @@ def test_runs_are_an_uncertainty_of_their_own():
     assert difference_over_runs(np.array([0.5, 0.5]), np.array([0.25, 0.25])) == (0.25, 0.25)
 
 
-def test_many_comparisons_are_adjusted_and_said():
+def test_many_comparisons_are_adjusted_and_stated():
     """By hand for Holm (0.01 * 3, 0.02 * 2, 0.2) and Benjamini-Hochberg (0.03, 0.03, 0.2); None counts as none."""
     p_values = [0.2, None, 0.01, 0.02]
     assert adjusted(p_values) == [pytest.approx(0.2), None, pytest.approx(0.03), pytest.approx(0.04)]

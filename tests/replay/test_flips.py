@@ -38,7 +38,7 @@ def changes(m, before, after, **more):
     return [change for flips in verdict_changes(judged(m, before), judged(m, after), **more) for change in flips]
 
 
-def test_a_flip_by_rank_tells_the_timings_beside_it():
+def test_a_flip_by_rank_reports_the_timings_beside_it():
     """25 and 35 among 10, 20, 30, 40: ranks 4 and 6 of 8, so a score of 5/8 passes p_100 and fails per-test top 50.
 
     The own rank is worst on t1: percentile 75, between 30 and 40.
@@ -90,7 +90,7 @@ def test_a_tighter_limit_names_the_run_that_broke_it():
     assert mine.timing_after.rank is None
 
 
-def test_a_limit_from_the_references_is_told_without_the_program():
+def test_a_limit_from_the_references_is_reported_without_the_program():
     """The median of 10, 20, 30, 40 (smallest that half do not exceed) is 20: 25 is late. p1 is held to 30, p4 to 20."""
     m = measured([[25], [10], [20], [30], [40]], reference=[1, 2, 3, 4])
     late = Criterion(limit_quantile="50", in_time="required", timeouts="tolerated", reading="over-limit")

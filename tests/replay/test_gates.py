@@ -43,7 +43,7 @@ def test_the_speed_gate_compares_exactly(numerator, denominator, tau):
     assert bool(fast(q, q, den, pool_size=den, criterion=criterion)[0]) == expected
 
 
-def test_no_float_decides_at_any_whole_tau():
+def test_no_float_decides_at_any_complete_tau():
     """q exactly at tau passes and one step above fails: 0.29 * 100 is 28.999... in floats, and exact here."""
     scale = np.arange(1, 50)
     for tau in range(1, 100):
@@ -146,7 +146,7 @@ def test_a_small_pool_decides_correctness_only():
     assert judge(m, Criterion(min_references=2)).status.tolist() == [1, 0, 1]
 
 
-def test_an_undecided_verdict_says_what_it_lacks():
+def test_an_undecided_verdict_reports_what_it_lacks():
     """Missing tests, a censored rank, no optimization test: each has its own words."""
     m = measured([[4], [3], [5]], reference=[1, 2], outcome=[[6], [1], [1]], limit=4)
     assert "censored: q from 1/2 = 0.5 to 3/4 = 0.75" in judge(m, Criterion(tau="50", timeouts="tolerated")).reason[0]

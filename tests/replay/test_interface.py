@@ -65,7 +65,7 @@ def test_what_all_sources_define_alike_is_shared():
     ]
 
 
-def test_sources_that_share_nothing_ask_for_nothing():
+def test_sources_that_share_nothing_request_for_nothing():
     """Programs that read standard input; and where none can be read nobody knows what is asked."""
     common = shared(["print(1)", "def f(): pass"])
     assert common == {}

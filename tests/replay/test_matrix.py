@@ -87,7 +87,7 @@ def test_spread_and_range_by_hand():
     assert not ranking.decides
 
 
-def test_a_spread_beyond_its_interval_decides():
+def test_a_spread_past_its_interval_decides():
     """The same difference on each of twenty problems has an interval of width nothing."""
     problems = [candidates_of(f"p{i}", humans=10, models={"slow": [95, 85], "quick": [15, 25]}) for i in range(20)]
     (ranking,) = family_figures(matrix(problems, {"p_50": Criterion(tau="50")}, alone("slow", "quick")))
@@ -161,7 +161,7 @@ def test_runs_that_tie_in_the_mean_tie_in_the_correlation():
     assert result.correlations == pytest.approx(np.array([[1, expected], [expected, 1]]), abs=1e-12)
 
 
-def test_a_criterion_without_problems_says_nothing():
+def test_a_criterion_without_problems_reports_nothing():
     """Nothing takes 2 s: no value, no correlation, and its family counts only the criterion that has one."""
     criteria = {"2s": PRESETS["pre-2s"], "20ms": dataclasses.replace(PRESETS["pre-2s"], keep_ms=20)}
     result = matrix(two_problems(), criteria, alone("slow", "quick"))
@@ -187,7 +187,7 @@ def test_every_environment_has_a_family():
     assert family(PRESETS["raw-duration"]) == "raw duration"
 
 
-def test_what_cannot_be_asked():
+def test_what_cannot_be_requested():
     """No run, no criterion, two campaigns."""
     with pytest.raises(ReplayError, match="name at least one training run"):
         matrix(two_problems(), {"p": Criterion()}, {})

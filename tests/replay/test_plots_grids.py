@@ -75,7 +75,7 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("draw", PICTURES)
-def test_pictures_repeat_and_say_what_they_show(draw):
+def test_pictures_repeat_and_report_what_they_show(draw):
     """PNG and SVG by their signatures; the same bytes twice; axes with units, names and the cut are in the SVG."""
     png, svg = draw("png"), draw("svg")
     assert png.startswith(b"\x89PNG\r\n")

@@ -208,7 +208,7 @@ def test_large_problems_are_counted_along_one_order():
     theirs=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6),
     alike=st.booleans(),
 )
-def test_places_among_the_same_scores(mine, theirs, alike):
+def test_locations_among_the_same_scores(mine, theirs, alike):
     """The oracle compares fractions; alike: all their denominators are one, as nearly always."""
     theirs = [(top, 4 if alike else bottom) for top, bottom in theirs]
     scores = [

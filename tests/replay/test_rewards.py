@@ -108,7 +108,7 @@ def test_split_by_hand():
     assert reward(judged, PRESETS["split"])[5:] == pytest.approx([1, -0.5 + 0.5 * 0.2, -1, -1, -1])
 
 
-def test_a_wrong_answer_is_paid_for_its_speed_where_the_family_says_so():
+def test_a_wrong_answer_is_paid_for_its_speed_where_the_family_reports_so():
     """`wrong` took 12 ms on each test: last on o2 under the others, the fastest of all under optimization only."""
     row = example().row("wrong")
     plain, paid = (judge(example(), criterion) for criterion in (PRESETS["top-30"], PRESETS["optimization-only"]))

@@ -52,7 +52,7 @@ def test_gains_of_the_published_table():
     assert math.isnan(gain(5.0, 0.0))
 
 
-def test_points_are_matched_by_place_and_tau():
+def test_points_are_matched_by_location_and_tau():
     """Gains compare the same beta and the same tau, in whatever order the points come."""
     grid = [
         point(model, tau=tau, beta_ns=beta, p_tau=p, undecided=1, interval=(p - 1, p + 2), at_most=p + 10)

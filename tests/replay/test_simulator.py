@@ -131,7 +131,7 @@ def test_the_order_is_wrong_then_slow_to_fast():
     assert [m.programs[row] for row in simulation.rows] == [f"p0/h00{i}" for i in (5, 6, 4, 3, 2, 1, 0)]
 
 
-def test_an_undecided_program_has_no_place():
+def test_an_undecided_program_has_no_location():
     """A correct program without a result on one test is neither correct nor wrong: counted, not ordered."""
     m = candidates_of(humans=5)
     outcome = m.outcome.copy()
@@ -141,7 +141,7 @@ def test_an_undecided_program_has_no_place():
     assert (result.unplaced, result.programs) == (1, 4)
 
 
-def test_a_correct_program_that_nobody_ranks_has_no_place():
+def test_a_correct_program_that_nobody_ranks_has_no_location():
     """The sole reference takes 50 ms, others 10 to 30, a wrong one 5: it has no q_lead, and is not the strongest."""
     m = measured([[50], [10], [20], [30], [5]], reference=[0], outcome=[[1], [1], [1], [1], [2]])
     (simulation,) = ladders([m])

@@ -135,7 +135,7 @@ def test_a_sweep_is_the_same_problem_by_problem(ray, several, name, compiled_fro
     assert_equal([dataclasses.astuple(local) for local in there], [dataclasses.astuple(local) for local in here])
 
 
-def test_the_first_refusal_is_told_as_here(ray, several):
+def test_the_first_refusal_is_reported_as_here(ray, several):
     """The same one line, of the first problem that refuses."""
     for engine in ("local", "ray"):
         with pytest.raises(ReplayError, match=r"^problem q3: no$"):
@@ -192,7 +192,7 @@ class SlowToStart:
 
 
 @pytest.mark.parametrize(("times", "attempts"), [(0, 1), (3, 4)])
-def test_a_start_that_takes_too_long_is_tried_again(times, attempts, monkeypatch):
+def test_a_start_that_takes_too_long_is_attempted_again(times, attempts, monkeypatch):
     """Ray gives itself half a minute, which a busy machine may not have."""
     slow = SlowToStart(times)
     monkeypatch.setattr("lapledger.replay.devices.spread._ray", lambda: slow)

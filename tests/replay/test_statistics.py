@@ -150,7 +150,7 @@ def test_logarithms_near_the_middle_of_two_steps_are_computed_again():
     assert log_steps(np.array(near)).tolist() == [steps(number) for number in near]
 
 
-def test_powers_of_two_have_whole_logarithms():
+def test_powers_of_two_have_complete_logarithms():
     """No float error moves a logarithm that is exact."""
     powers = np.array([2**p for p in range(62)])
     assert log_steps(powers).tolist() == [LOG_STEPS * p for p in range(62)]

@@ -22,7 +22,7 @@ from tests.replay.worlds import common, measurements
 
 @given(m=st.lists(measurements(), min_size=1, max_size=3), criterion=common(), data=st.data())
 @settings(deadline=None, max_examples=300)
-def test_machine_code_weighs_as_the_court_does(m, criterion, data):
+def test_machine_code_agrees_with_numpy(m, criterion, data):
     """The oracle is `judge`, problem by problem, on the scaled measurements; whole numbers, so all are equal."""
     by = Scale(data.draw(st.sampled_from([1.0, 0.5, 1.3])), data.draw(st.sampled_from([0, MS, -2 * MS])))
     m = [dataclasses.replace(problem, problem=f"p{n}") for n, problem in enumerate(m)]
@@ -107,7 +107,7 @@ def test_slower_references_lift_candidates(either):
     assert result[2.0, -300 * MS, 50] == 100  # 0, 100, 300, 500: 250 ms behind two, 90 ms behind one
 
 
-def test_a_timeout_is_asked_as_a_limit_on_optimization_tests(either):
+def test_a_timeout_is_requested_as_a_limit_on_optimization_tests(either):
     """By hand: 200 ms stop the candidate of 250 ms, and two references leave the pool."""
     result = sweep([pool_of_four()], Criterion(), Axes((100,), timeouts_ns=(None, 200 * MS, 50 * MS)))
     assert [(p.timeout_ns, p.p_tau) for p in result] == [(None, 100.0), (200 * MS, 50.0), (50 * MS, 0.0)]

@@ -65,7 +65,7 @@ def test_it_fails_where_every_kind_does_and_is_open_where_only_some_do(case):
     assert {one_program(kind, **change)[1] for kind in KINDS} == possible
 
 
-def test_its_kind_has_words():
+def test_its_kind_has_texts():
     """So that undecided verdicts are counted by it."""
     assert kind_of("unspecified failure on t1") == "failed in an unspecified way"
     assert kind_of("failed on t1") == "failed"
@@ -108,7 +108,7 @@ ANY = st.one_of(criteria(), st.sampled_from(list(PRESETS.values())))
 
 @given(both=halves(), criterion=ANY)
 @settings(max_examples=200)
-def test_no_way_of_failing_contradicts_what_is_said(both, criterion):
+def test_no_way_of_failing_contradicts_what_is_stated(both, criterion):
     """Gates and verdicts that are decided stay as they are, q lies within its bounds, the reward within its own."""
     unspecified, outcome_known = (judge(m, criterion) for m in both)
     for gate in ("c", "g", "status"):

@@ -21,7 +21,7 @@ def killed(limit=2):
     return measured(wall, reference=[1], outcome=[[6, 6], [1, 1]], limit=limit * MS)
 
 
-def test_a_limit_above_what_was_executed_is_said():
+def test_a_limit_above_what_was_executed_is_stated():
     """At 3 ms asked the sentence counts both runs, at 2 ms there is none."""
     criterion, executed = (Criterion(timeouts="tolerated", limit_ms=ms) for ms in (3, 2))
     assert cap_warning([killed()], criterion) == (
@@ -53,7 +53,7 @@ def test_a_program_that_one_tau_leaves_open_counts_once():
         assert killed_before([m], criterion, Variants(taus)) == (count, count)
 
 
-def test_a_limit_that_is_not_known_is_said_so():
+def test_a_limit_that_is_not_known_is_stated_so():
     """An imported kill tells no limit: the sentence says that, and what hangs on it."""
     m = dataclasses.replace(killed(), limit_ns=np.full((2, 2), ABSENT))
     warning = cap_warning([m], Criterion(timeouts="tolerated", limit_ms=3))

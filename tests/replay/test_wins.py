@@ -94,7 +94,7 @@ def test_the_speed_of_a_killed_sample_is_a_bound():
     assert problem.value < problem.upper_bound
 
 
-def test_problems_that_one_side_never_sampled_are_left_out_by_name():
+def test_problems_that_one_arm_never_sampled_are_left_out_by_name():
     """`lone` is of b alone, `gone` left b with a wrong answer, `filtered` of all three left the environment."""
     problems = [race((1,), (2,), problem="won"), race((), (2,), problem="lone")]
     problems.append(race((1,), (2,), problem="gone", outcomes=[[1]] * 5 + [[2]]))

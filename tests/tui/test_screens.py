@@ -11,7 +11,7 @@ from tests.support.pilot import settle
 from tests.support.screen_ledgers import MODELS, REFERENCES, STEPS, Program, append, make_campaign, program_id
 
 CORRECT = Question("correct", Criterion())
-MANY = 10_000
+SEVERAL = 10_000
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +22,11 @@ def root(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory):
+def several(tmp_path_factory):
     """Ten thousand programs of one test, of which the references and a hundred models were run."""
     root = tmp_path_factory.mktemp("many") / "ledger"
     ran = {True: {}, False: {0: None}}
-    models = tuple(Program(f"m{i:05}", (i + 1,), model="model", outcomes=ran[i < 100]) for i in range(MANY - 2))
+    models = tuple(Program(f"m{i:05}", (i + 1,), model="model", outcomes=ran[i < 100]) for i in range(SEVERAL - 2))
     make_campaign(root, (Program("ra", (0.5,), reference=True), Program("rb", (0.7,), reference=True), *models))
     return root
 
@@ -58,17 +58,17 @@ class Walk:
         """What the terminal shows, one string a line."""
         return ["".join(segment.text for segment in strip) for strip in self.app.screen._compositor.render_strips()]
 
-    def sees(self, words):
-        return any(words in line for line in self.text)
+    def sees(self, args):
+        return any(args in line for line in self.text)
 
-    def column(self, place=1):
+    def column(self, position=1):
         """One word of each row in sight, without the header."""
         rows = [line.split() for line in self.text]
         start = next(i for i, row in enumerate(rows) if "program" in row) + 1
-        return [row[place] for row in rows[start:] if row and row[0] in ("pass", "fail", "undecided")]
+        return [row[position] for row in rows[start:] if row and row[0] in ("pass", "fail", "undecided")]
 
 
-class opened:  # noqa: N801  (reads as a word: async with opened(root) as walk)
+class opening:  # noqa: N801  (reads as a word: async with opened(root) as walk)
     """An application over a ledger, settled on its first screen."""
 
     def __init__(self, root, *, question=CORRECT, at=None, size=(120, 30)):
@@ -85,11 +85,11 @@ class opened:  # noqa: N801  (reads as a word: async with opened(root) as walk)
 
 
 def names(walk):
-    return [word.rpartition(".")[0] for word in walk.column()]
+    return [label.rpartition(".")[0] for label in walk.column()]
 
 
 async def test_enter_walks_down_and_escape_up(root):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         assert walk.sees("nightly")
         assert walk.sees("13/14")
         await walk.press("enter")
@@ -106,7 +106,7 @@ async def test_enter_walks_down_and_escape_up(root):
 
 async def test_tau_keys_judge_stored_facts_anew(root):
     """Expected by hand: `middle` has q = 4/8; the references 1/6, 1/3, 2/3, 5/6."""
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "enter")
         for key, tau, passing in (("1", "100", 5), ("2", "50", 3), ("3", "30", 1), ("4", "10", 0)):
             await walk.press(key)
@@ -116,7 +116,7 @@ async def test_tau_keys_judge_stored_facts_anew(root):
 
 async def test_the_other_reading_is_one_key_away(root):
     """Expected by hand: by `score` the fastest reference has q = 0, so p_10 holds one; by `leaderboard` none."""
-    async with opened(root, question=Question("top-10", preset("top-10"))) as walk:
+    async with opening(root, question=Question("top-10", preset("top-10"))) as walk:
         await walk.press("enter", "enter")
         assert walk.column(0).count("pass") == 0
         await walk.press("c")
@@ -126,7 +126,7 @@ async def test_the_other_reading_is_one_key_away(root):
 
 async def test_keys_pressed_while_the_ledger_is_read_are_not_lost(root):
     """No waiting between the keys: what is shown in the end is the answer to the last question."""
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk._pilot.press("enter", "2", "4", "3")
         await walk.settle()
         await walk.press("enter")
@@ -135,7 +135,7 @@ async def test_keys_pressed_while_the_ledger_is_read_are_not_lost(root):
 
 
 async def test_typing_filters_and_escape_drops_the_filter(root):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "enter", "slash", *"model q", "enter")
         assert names(walk) == []
         assert walk.sees("no row holds 'model q'")
@@ -147,7 +147,7 @@ async def test_typing_filters_and_escape_drops_the_filter(root):
 
 
 async def test_s_sorts_by_the_next_column_and_o_turns_the_order(root):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "enter", "s", "s")
         assert walk.sees("program ▲")
         assert names(walk) == ["halfway", "middle", "ref10", "ref20", "ref30", "ref40", "wrong"]
@@ -157,7 +157,7 @@ async def test_s_sorts_by_the_next_column_and_o_turns_the_order(root):
 
 
 async def test_a_click_on_a_title_sorts_and_on_a_row_opens(root):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "enter")
         await walk.click(12, 0)
         assert names(walk)[0] == "halfway"
@@ -168,16 +168,16 @@ async def test_a_click_on_a_title_sorts_and_on_a_row_opens(root):
 
 
 async def test_the_cursor_stays_on_its_row_when_the_order_changes(root):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "enter", "down", "down")
         key = walk.app.screen.table.key
         await walk.press("s", "s", "3", "o")
         assert walk.app.screen.table.key == key
 
 
-async def test_details_say_what_would_flip_the_verdict(root):
+async def test_details_report_what_would_flip_the_verdict(root):
     """Expected by hand: at p_50 `middle` passes; at 40 ms on one test its k are 7 and 4 of 8, and 11/16 > 2/3."""
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "enter", "2", "down", "down", "enter")
         assert walk.sees("pass: q 1/2 = 0.5 <= 0.5")
         assert not walk.sees("open")
@@ -188,7 +188,7 @@ async def test_details_say_what_would_flip_the_verdict(root):
 
 async def test_r_reads_the_newest_cut_and_the_cut_is_always_shown(tmp_path):
     first = make_campaign(tmp_path, REFERENCES)
-    async with opened(tmp_path) as walk:
+    async with opening(tmp_path) as walk:
         assert walk.sees(f"cut {first}")
         second = make_campaign(tmp_path, MODELS, campaign="weekly", problem="other.0123456789ab")
         assert not walk.sees("weekly")
@@ -200,14 +200,14 @@ async def test_r_reads_the_newest_cut_and_the_cut_is_always_shown(tmp_path):
 async def test_an_old_cut_is_shown_as_it_was(tmp_path):
     first = make_campaign(tmp_path, REFERENCES)
     make_campaign(tmp_path, MODELS, campaign="weekly", problem="other.0123456789ab")
-    async with opened(tmp_path, at=first) as walk:
+    async with opening(tmp_path, at=first) as walk:
         assert not walk.sees("weekly")
         await walk.press("enter")
         assert walk.sees(f"cut {first}")
 
 
 async def test_all_programs_of_a_campaign_in_one_table(root):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "a")
         assert walk.sees("all problems")
         assert len(names(walk)) == 7
@@ -215,16 +215,16 @@ async def test_all_programs_of_a_campaign_in_one_table(root):
         assert walk.text[0].startswith(program_id(STEPS, "ref10"))
 
 
-async def test_an_empty_ledger_says_what_to_do_next(tmp_path):
+async def test_an_empty_ledger_reports_what_to_do_next(tmp_path):
     append(tmp_path, [])
-    async with opened(tmp_path) as walk:
+    async with opening(tmp_path) as walk:
         assert walk.sees("import problems with `lap import icpc`, then run them with `lap run`")
         await walk.press("enter", "s", "3", "end", "slash", "x", "enter", "escape", "r", "a")
         assert walk.sees("This ledger is empty")
 
 
 async def test_a_failure_of_the_ledger_is_one_line_and_the_screens_go_on(root):
-    async with opened(root, question=Question("mine", Criterion(calibration="affine")), size=(200, 30)) as walk:
+    async with opening(root, question=Question("mine", Criterion(calibration="affine")), size=(200, 30)) as walk:
         await walk.press("enter")
         assert walk.sees("lap: no usable calibration into campaign 'nightly'; fit one with `lap calibrate")
         await walk.press("escape")
@@ -234,7 +234,7 @@ async def test_a_failure_of_the_ledger_is_one_line_and_the_screens_go_on(root):
 
 async def test_a_ledger_that_goes_away_leaves_the_old_view_and_one_line(tmp_path):
     make_campaign(tmp_path / "here", REFERENCES)
-    async with opened(tmp_path / "here", size=(200, 30)) as walk:
+    async with opening(tmp_path / "here", size=(200, 30)) as walk:
         await walk.press("enter")
         (tmp_path / "here").rename(tmp_path / "gone")
         await walk.press("r")
@@ -246,7 +246,7 @@ async def test_a_ledger_that_goes_away_leaves_the_old_view_and_one_line(tmp_path
 
 async def test_a_failure_of_another_kind_is_handed_to_the_caller(root):
     """So that the command tells it in one line after the terminal was restored."""
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         assert await walk.app.attempt(lambda: 1 // 0) is None
     assert isinstance(walk.app.return_value, ZeroDivisionError)
 
@@ -261,14 +261,14 @@ async def test_a_ledger_that_cannot_be_read_ends_the_screens(tmp_path):
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
 async def test_quitting_returns_nothing_and_zero(root, key):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("enter", "enter", "enter")
         await walk._pilot.press(key)
     assert (walk.app.return_value, walk.app.return_code) == (None, 0)
 
 
 async def test_ctrl_c_quits_from_the_filter_where_q_is_a_letter(root):
-    async with opened(root) as walk:
+    async with opening(root) as walk:
         await walk.press("slash", "q")
         assert walk.app.is_running
         await walk._pilot.press("ctrl+c")
@@ -276,7 +276,7 @@ async def test_ctrl_c_quits_from_the_filter_where_q_is_a_letter(root):
 
 
 async def test_a_tiny_terminal_shows_rows_and_can_be_walked(root):
-    async with opened(root, size=(40, 12)) as walk:
+    async with opening(root, size=(40, 12)) as walk:
         await walk.press("enter", "enter", "end")
         assert "halfway" in names(walk)
         await walk.press("slash", *"middle", "enter", "enter", "tab", "end")
@@ -291,7 +291,7 @@ async def test_names_from_packages_are_text_and_never_markup(tmp_path):
     """A name with markup and an escape sequence: the markup is shown, the escape replaced, everywhere."""
     program = Program("[red]x[/]\x1b[2J", (1, 1))
     make_campaign(tmp_path, (*REFERENCES, program), campaign="[bold]c[/bold]", problem="p[link].0123456789ab")
-    async with opened(tmp_path) as walk:
+    async with opening(tmp_path) as walk:
         shown = "[red]x[/]\N{REPLACEMENT CHARACTER}[2J"
         assert walk.sees("[bold]c[/bold]")
         await walk.press("enter")
@@ -303,23 +303,23 @@ async def test_names_from_packages_are_text_and_never_markup(tmp_path):
         assert all(line.isprintable() for line in walk.text)
 
 
-async def test_ten_thousand_programs_page_down_to_the_last(many):
+async def test_ten_thousand_programs_page_down_to_the_last(several):
     """Expected: those that were never run come last, in the order of their ids."""
-    async with opened(many, size=(120, 100)) as walk:
+    async with opening(several, size=(120, 100)) as walk:
         await walk.press("enter", "enter")
-        assert walk.sees(f"{MANY} of {MANY}")
+        assert walk.sees(f"{SEVERAL} of {SEVERAL}")
         table = walk.app.screen.table
         page = table.scrollable_content_region.height - 1
-        for _ in range(MANY // page + 1):
+        for _ in range(SEVERAL // page + 1):
             await walk._pilot.press("pagedown")
-        assert table.cursor == MANY - 1
-        assert names(walk)[-1] == f"m{MANY - 3:05}"
+        assert table.cursor == SEVERAL - 1
+        assert names(walk)[-1] == f"m{SEVERAL - 3:05}"
         await walk.press("home")
         assert names(walk)[0] == "ra"
 
 
-async def test_ten_thousand_programs_are_filtered_sorted_and_judged_anew(many):
-    async with opened(many) as walk:
+async def test_ten_thousand_programs_are_filtered_sorted_and_judged_anew(several):
+    async with opening(several) as walk:
         await walk.press("enter", "enter", "slash", *"m00042", "enter")
         assert names(walk) == ["m00042"]
         await walk.press("escape", *["s"] * 7, "o", "home")

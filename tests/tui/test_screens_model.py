@@ -94,15 +94,15 @@ def test_another_tau_needs_no_ledger(root, judged):
 def test_details_name_tests_and_what_would_flip(judged):
     """Expected by hand: at p_50 `middle` passes with q = 1/2; 15 ms more on one test give k = 7 and 4 of 8,
     the mean 11/16 > 2/3 puts a third reference before it."""
-    found = details(judged.under(CORRECT.with_tau("50").criterion, "top-50"), STEPS, program_id(STEPS, "middle"))
-    assert [(t.test, t.outcome, t.duration_ns, t.percentile) for t in found.tests] == [
-        (f"{STEPS}/t{place}", "ok", 25 * MS, (50.0, 50.0)) for place in (0, 1)
+    result = details(judged.under(CORRECT.with_tau("50").criterion, "top-50"), STEPS, program_id(STEPS, "middle"))
+    assert [(t.test, t.outcome, t.duration_ns, t.percentile) for t in result.tests] == [
+        (f"{STEPS}/t{location}", "ok", 25 * MS, (50.0, 50.0)) for location in (0, 1)
     ]
-    assert found.tests[0].kinds == "original, correctness, optimization"
-    assert found.tests[1].repetitions_ns == (25 * MS,)
-    assert not found.reference
+    assert result.tests[0].kinds == "original, correctness, optimization"
+    assert result.tests[1].repetitions_ns == (25 * MS,)
+    assert not result.reference
     assert (
-        detail_lines(found)[3] == found.explanation.note == f"15000000 ns slower on {STEPS}/t0 would flip the verdict"
+        detail_lines(result)[3] == result.explanation.note == f"15000000 ns slower on {STEPS}/t0 would flip the verdict"
     )
 
 
@@ -116,7 +116,7 @@ def test_a_view_at_an_old_cut_stays_as_it_was(tmp_path):
     assert [(row.campaign, row.done, row.works) for row in new.campaigns] == [("nightly", 8, 8), ("weekly", 5, 6)]
 
 
-def test_an_empty_ledger_says_what_to_do_next(tmp_path):
+def test_an_empty_ledger_reports_what_to_do_next(tmp_path):
     append(tmp_path, [])
     assert "lap import icpc" in read_view(tmp_path, None, None, CORRECT).hint()
     append(tmp_path, list(problem_facts(STEPS, REFERENCES, 1)))
@@ -157,9 +157,9 @@ def test_medians_agree_with_the_standard_library(durations):
     """Median over the tests that were passed, rounded down; -1 where none was."""
     outcome = np.where(np.arange(3) == 2, Outcome.WRONG_ANSWER, Outcome.OK)
     table = np.array(durations, dtype=np.int64)
-    found = passed_medians(np.broadcast_to(outcome, table.shape).astype(np.int8), table)
+    result = passed_medians(np.broadcast_to(outcome, table.shape).astype(np.int8), table)
     known = [[d for d in row[:2] if d >= 0] for row in durations]
-    assert found.tolist() == [int(statistics.median(row)) if row else -1 for row in known]
+    assert result.tolist() == [int(statistics.median(row)) if row else -1 for row in known]
 
 
 ROWS = [("b", 2.0), ("a", None), ("c", 1.0), ("<[bold]>", 3.0)]
@@ -176,7 +176,7 @@ def test_orders_put_rows_without_a_value_last():
     assert GRID.order(descending=True) == [3, 2, 1, 0]
 
 
-def test_a_filter_keeps_rows_that_hold_every_word():
+def test_a_filter_keeps_rows_that_hold_every_text():
     assert GRID.order("[BOLD]") == [3]
     assert GRID.order("a none") == [1]
     assert GRID.order("a 2.0") == []

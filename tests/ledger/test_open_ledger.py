@@ -39,11 +39,11 @@ assert lapledger.ledger.store.sql.tables
 
 def test_a_fresh_ledger_is_empty_and_bound_to_its_identity(tmp_path: Path) -> None:
     """The head differs between ledgers before anything was admitted."""
-    one = create_ledger(tmp_path / "one", "first", "now")
+    item = create_ledger(tmp_path / "one", "first", "now")
     two = create_ledger(tmp_path / "two", "second", "now")
-    assert str(one.cut()) == "control=0,facts=0,requests=0"
-    assert (one.identity, one.stream().identity("facts")) == ("first", "first")
-    assert one.head() != two.head()
+    assert str(item.cut()) == "control=0,facts=0,requests=0"
+    assert (item.identity, item.stream().identity("facts")) == ("first", "first")
+    assert item.head() != two.head()
 
 
 def test_making_a_ledger_again_loses_nothing(ledger: Ledger, stream: LocalStream) -> None:
@@ -194,9 +194,9 @@ OLD_COLUMNS = {
 
 def old_ledger(kind: Kind, ledger: Ledger) -> Location:
     """A ledger as the first release left it: its revision, its tables, one partition of requests."""
-    place = kind.place("old")
-    shutil.copytree(ledger.root, place.root, ignore=shutil.ignore_patterns("ledger.sqlite*"))
-    engine = open_engine(place.sql_url)
+    position = kind.position("old")
+    shutil.copytree(ledger.root, position.root, ignore=shutil.ignore_patterns("ledger.sqlite*"))
+    engine = open_engine(position.sql_url)
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     with writing(engine) as connection, reading(ledger.engine) as donor:
@@ -209,7 +209,7 @@ def old_ledger(kind: Kind, ledger: Ledger) -> Location:
                     values = ", ".join(f":{name}" for name in row)
                     connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), dict(row))
     engine.dispose()
-    return place
+    return position
 
 
 def test_a_ledger_of_the_first_release_is_upgraded(kind: Kind, both: Ledger) -> None:
@@ -221,25 +221,25 @@ def test_a_ledger_of_the_first_release_is_upgraded(kind: Kind, both: Ledger) -> 
             seal(both)
             stream.append("facts", partition, few)
             drain(both, stream)
-    place = old_ledger(kind, both)
+    position = old_ledger(kind, both)
     with pytest.raises(UserError, match="has the older schema 0001; `lap ledger init` upgrades it to 0002"):
-        open_ledger(place)
-    with closing(create_ledger(place, "unused", "later")) as upgraded:
+        open_ledger(position)
+    with closing(create_ledger(position, "unused", "later")) as upgraded:
         assert (upgraded.identity, upgraded.cut(), upgraded.head()) == (both.identity, both.cut(), both.head())
         assert differences(upgraded) == []
         ranges = "SELECT ordinal, stream, partition, type, version, first, last FROM segment_range ORDER BY 1"
         with reading(upgraded.engine) as connection, reading(both.engine) as donor:
-            found = [tuple(row) for row in connection.execute(text(ranges))]
-            assert found == [tuple(row) for row in donor.execute(text(ranges))]
-            assert [row[5:] for row in found] == [(1, 2), (3, 4)]
+            result = [tuple(row) for row in connection.execute(text(ranges))]
+            assert result == [tuple(row) for row in donor.execute(text(ranges))]
+            assert [row[5:] for row in result] == [(1, 2), (3, 4)]
             assert connection.execute(text("SELECT count(*) FROM stream_position")).scalar_one() == 13
         with pytest.raises(Fault, match="immutable"), writing(upgraded.engine) as connection:
             connection.execute(text("DELETE FROM frame"))
-        whole = events(both, "filter.decided", 1, both.cut())
-        assert events(upgraded, "filter.decided", 1, upgraded.cut()).equals(whole)
+        complete = events(both, "filter.decided", 1, both.cut())
+        assert events(upgraded, "filter.decided", 1, upgraded.cut()).equals(complete)
         seal(upgraded)
         compact(upgraded, 0)
-        assert events(upgraded, "filter.decided", 1, both.cut()).equals(whole)
+        assert events(upgraded, "filter.decided", 1, both.cut()).equals(complete)
         assert verify(upgraded).problems == ()
 
 
@@ -247,13 +247,13 @@ def test_a_database_that_cannot_keep_every_text_is_refused(postgres_server: Serv
     """Before anything is made in it."""
     with psycopg.connect(postgres_server.url, autocommit=True) as connection:
         connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-    place = Location(tmp_path, postgres_server.url.replace("/postgres?", "/latin?"))
+    position = Location(tmp_path, postgres_server.url.replace("/postgres?", "/latin?"))
     with pytest.raises(UserError, match=r"is in LATIN1; make another one with `createdb -E UTF8`"):
-        create_ledger(place, "x", "now")
+        create_ledger(position, "x", "now")
 
 
 @pytest.mark.parametrize(
-    ("sql", "kind_of", "words"),
+    ("sql", "kind_of", "args"),
     [
         ("postgresql://u:hush@127.0.0.1:1/x", Unavailable, r"postgresql://127\.0\.0\.1:1/x does not answer"),
         ("postgresql://u:hush@nowhere.invalid/x?password=hush", Unavailable, "does not answer"),
@@ -264,18 +264,18 @@ def test_a_database_that_cannot_keep_every_text_is_refused(postgres_server: Serv
     ],
 )
 def test_messages_about_a_database_never_show_its_password(
-    tmp_path: Path, sql: str, kind_of: type[Exception], words: str
+    tmp_path: Path, sql: str, kind_of: type[Exception], args: str
 ) -> None:
     """Whatever is wrong with the address or the server."""
-    with pytest.raises(kind_of, match=words) as caught:
+    with pytest.raises(kind_of, match=args) as caught:
         open_ledger(Location(tmp_path, sql))
     assert "hush" not in str(caught.value)
     assert "hush" not in repr(Location(tmp_path, sql))
 
 
-def test_a_server_that_lacks_what_is_asked_for_says_so(postgres_server: Server, tmp_path: Path) -> None:
+def test_a_server_that_lacks_what_is_requested_for_reports_so(postgres_server: Server, tmp_path: Path) -> None:
     """No such database, no such user, and a database without a ledger."""
-    for url, words in (
+    for url, args in (
         (postgres_server.url.replace("/postgres?", "/nosuch?"), "does not exist; make it with `createdb -E UTF8`"),
         (
             postgres_server.url.replace("postgres@", "nobody@"),
@@ -283,7 +283,7 @@ def test_a_server_that_lacks_what_is_asked_for_says_so(postgres_server: Server, 
         ),
         (postgres_server.database(), "there is no ledger in .*; make one with `lap ledger init`"),
     ):
-        with pytest.raises(UserError, match=words):
+        with pytest.raises(UserError, match=args):
             open_ledger(Location(tmp_path, url))
 
 
@@ -295,8 +295,8 @@ def test_a_connection_that_died_is_replaced(both: Ledger, kind: Kind) -> None:
 
     def lose() -> None:
         with reading(both.engine) as connection:
-            with psycopg.connect(kind.server.url) as other:
-                other.execute(str(end))
+            with psycopg.connect(kind.server.url) as second:
+                second.execute(str(end))
             connection.execute(text("SELECT 1"))
 
     with pytest.raises(Unavailable, match="does not answer"):

@@ -38,8 +38,8 @@ def desk() -> Desk:
 @pytest.fixture
 def stream(both: Ledger) -> Iterator[Stream]:
     """The stream of the ledger."""
-    with closing(both.stream()) as opened:
-        yield opened
+    with closing(both.stream()) as session:
+        yield session
 
 
 class Members:
@@ -47,12 +47,12 @@ class Members:
 
     def __init__(self, *shares: frozenset[Partition]) -> None:
         self.shares = list(shares)
-        self.asked = 0
+        self.wanted = 0
         self.left = False
 
     def assigned(self, wait_seconds: float) -> frozenset[Partition]:
         """The next share; the last one for ever."""
-        self.asked += 1
+        self.wanted += 1
         return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
 
     def leave(self) -> None:
@@ -84,12 +84,12 @@ class Steps:
 
 def test_a_service_steps_until_it_is_stopped_then_finishes_and_leaves(desk: Desk) -> None:
     """Every step sees what is assigned then; while it finishes it stays a member; then it leaves."""
-    stop, one, two = threading.Event(), frozenset({(FACTS, 0)}), frozenset({(FACTS, 0), (FACTS, 1)})
-    group, follower = Members(one, two), Steps(stop, 3, finish=4)
+    stop, item, two = threading.Event(), frozenset({(FACTS, 0)}), frozenset({(FACTS, 0), (FACTS, 1)})
+    group, follower = Members(item, two), Steps(stop, 3, finish=4)
     follow(group, follower, stop, desk.context("a").log)
-    assert follower.seen == [one, two, two]
-    assert (follower.finishing, group.asked, group.left) == (0, 3 + 3, True)
-    assert [line["partitions"] for line in desk.told("assigned")] == [["facts/0"], ["facts/0", "facts/1"]]
+    assert follower.seen == [item, two, two]
+    assert (follower.finishing, group.wanted, group.left) == (0, 3 + 3, True)
+    assert [line["partitions"] for line in desk.logged("assigned")] == [["facts/0"], ["facts/0", "facts/1"]]
 
 
 def test_a_service_that_fails_leaves_its_group(desk: Desk) -> None:
@@ -118,23 +118,23 @@ def test_a_server_that_does_not_answer_is_waited_for(desk: Desk) -> None:
     assert [line["event"] for line in desk.lines] == ["assigned", "server away", "server back", "stopping"]
 
 
-def test_a_service_whose_group_is_away_is_asked_all_the_same(desk: Desk) -> None:
+def test_a_service_whose_group_is_away_is_requested_all_the_same(desk: Desk) -> None:
     """Its work may have failed meanwhile, as that of a worker with a full spool does: nobody waits for ever."""
 
     class Away(Members):
         def assigned(self, wait_seconds: float) -> frozenset[Partition]:
             """What it assigned once, then no answer."""
-            if self.asked:
+            if self.wanted:
                 raise Unavailable("away")
             return super().assigned(wait_seconds)
 
-    stop, one = threading.Event(), frozenset({(FACTS, 0)})
-    group, follower = Away(one), Steps(stop, 3, failure=SpoolFull("full"))
+    stop, item = threading.Event(), frozenset({(FACTS, 0)})
+    group, follower = Away(item), Steps(stop, 3, failure=SpoolFull("full"))
     with pytest.raises(SpoolFull, match="full"):
         follow(group, follower, stop, desk.context("a").log)
-    assert follower.seen == [one] * 3
+    assert follower.seen == [item] * 3
     assert group.left
-    assert len(desk.told("server away")) == 1
+    assert len(desk.logged("server away")) == 1
 
 
 def test_a_named_lease_is_held_by_one_and_passes_on_when_it_ends(both: Ledger, desk: Desk) -> None:
@@ -147,7 +147,7 @@ def test_a_named_lease_is_held_by_one_and_passes_on_when_it_ends(both: Ledger, d
     desk.seconds += 31
     assert (second.hold(), first.hold()) == (True, False)
     assert (first.epoch, second.epoch) == (None, 2)
-    assert [line["level"] for line in desk.told("lease lost", "a")] == ["warning"]
+    assert [line["level"] for line in desk.logged("lease lost", "a")] == ["warning"]
     second.drop()
     assert first.hold()
 
@@ -237,9 +237,9 @@ def test_rewarders_each_do_the_problems_of_their_partitions(both: Ledger, stream
         derived, _ = rewards(judge_campaign(questions, "main", CRITERION))
     assert stored(both) == [{"reward_id": r.reward_id, "told": 1} for r in sorted(derived, key=lambda r: r.reward_id)]
     assert len(derived) == REWARDS
-    told = {line["holder"]: line["problems"] for line in desk.told("rewards assigned")}
-    assert {partition_of(FACTS, problem) for problem in told["a"]} <= {0, 1}
-    assert {partition_of(FACTS, problem) for problem in told["b"]} <= {2, 3}
+    logged = {line["holder"]: line["problems"] for line in desk.logged("rewards assigned")}
+    assert {partition_of(FACTS, problem) for problem in logged["a"]} <= {0, 1}
+    assert {partition_of(FACTS, problem) for problem in logged["b"]} <= {2, 3}
 
 
 def test_a_rewarder_waits_visibly_and_goes_on_when_facts_come(both: Ledger, stream: Stream, desk: Desk) -> None:
@@ -247,27 +247,29 @@ def test_a_rewarder_waits_visibly_and_goes_on_when_facts_come(both: Ledger, stre
     follower = rewarder(both, stream, desk, "a")
     follower.step(ALL)
     follower.step(ALL)
-    assert ["no campaign" in line["reason"] for line in desk.told("waiting")] == [True]
+    assert ["no campaign" in line["reason"] for line in desk.logged("waiting")] == [True]
     append(stream, "corpus", [*corpus_facts(CAMPAIGN), opening(CAMPAIGN), *requests(CAMPAIGN)])
     drain(both, stream)
     follower.step(ALL)
-    assert desk.told("waiting")[-1]["reason"] == "16 candidates are open or undecided"
+    assert desk.logged("waiting")[-1]["reason"] == "16 candidates are open or undecided"
     append(stream, "runs", [event for events in attempts(CAMPAIGN) for event in events])
     drain(both, stream)
     follower.step(ALL)
-    assert [line["count"] for line in desk.told("rewards assigned")] == [REWARDS]
+    assert [line["count"] for line in desk.logged("rewards assigned")] == [REWARDS]
     drain(both, stream, leases={(CONTROL, 0): 0})  # so it derives again, from a cut without its own rewards
     follower.step(ALL)
     drain(both, stream)
     follower.step(ALL)
-    assert len(desk.told("rewards assigned")) == 1
+    assert len(desk.logged("rewards assigned")) == 1
     assert [row["told"] for row in stored(both)] == [1] * REWARDS
 
 
-def test_a_rewarder_says_once_that_a_limit_was_never_run(both: Ledger, stream: Stream, desk: Desk) -> None:
+def test_a_rewarder_reports_once_that_a_limit_was_never_run(both: Ledger, stream: Stream, desk: Desk) -> None:
     """One program was killed at 2 s and 20 s are asked for: a line in the log, and none again while nothing changes."""
     killed = {"x": (Cell(), Cell("time_limit", (2000.0,)), Cell(ms=(25.0,)))}
-    cells = {problem: {**own, **(killed if problem == "alpha" else {})} for problem, own in CAMPAIGN.cells.items()}
+    cells = {
+        problem: {**matching, **(killed if problem == "alpha" else {})} for problem, matching in CAMPAIGN.cells.items()
+    }
     append(stream, "facts", all_facts(replace(CAMPAIGN, cells=cells)))
     drain(both, stream)
     producer = Producer(stream, "epoch-a", "test", "0")
@@ -278,7 +280,7 @@ def test_a_rewarder_says_once_that_a_limit_was_never_run(both: Ledger, stream: S
     append(stream, "more", [event for events in attempts(CAMPAIGN) for event in events])
     drain(both, stream)
     follower.step(ALL)
-    (line,) = desk.told("be wary")
+    (line,) = desk.logged("be wary")
     assert (line["level"], line["warning"]) == (
         "warning",
         "the criterion's limit exceeds the executed limit (2000 ms): 1 run of 1 undecided candidate was killed below"
@@ -313,21 +315,21 @@ def test_one_calibrator_fits_and_fits_again_on_new_evidence(both: Ledger, stream
     )
     first.step(MINE)
     second.step(MINE)
-    assert {line["holder"] for line in desk.told("waiting")} == {"a"}
+    assert {line["holder"] for line in desk.logged("waiting")} == {"a"}
     append(stream, "old", all_facts(old))
     append(stream, "opened", [opening(CAMPAIGN), *requests(CAMPAIGN)])
     drain(both, stream)
     first.step(MINE)
-    assert "works without an outcome" in desk.told("waiting")[-1]["reason"]
+    assert "works without an outcome" in desk.logged("waiting")[-1]["reason"]
     append(stream, "runs", [event for events in attempts(CAMPAIGN) for event in events])
     drain(both, stream)
     for _ in range(3):
         first.step(MINE)
         second.step(MINE)
-    assert [line["holder"] for line in desk.told("calibration fitted")] == ["a"]
+    assert [line["holder"] for line in desk.logged("calibration fitted")] == ["a"]
     drain(both, stream)
     first.step(MINE)
-    assert len(desk.told("calibration fitted")) == 1
+    assert len(desk.logged("calibration fitted")) == 1
     first.step(frozenset())  # its partition went to the other one
     desk.seconds += 1
     second.step(MINE)
@@ -345,16 +347,16 @@ def test_the_tail_is_sealed_when_it_is_old(both: Ledger, stream: Stream, desk: D
     for seconds in (0, 30, 29):
         desk.seconds += seconds
         follower.step(frozenset())
-    assert desk.told("sealed") == []
+    assert desk.logged("sealed") == []
     desk.seconds += 1
     follower.step(frozenset())
-    (line,) = desk.told("sealed")
+    (line,) = desk.logged("sealed")
     partitions = {f"{FACTS}/{partition_of(FACTS, problem)}" for problem in CAMPAIGN.cells}
     assert partitions | {f"{CONTROL}/0"} <= set(line["admissions"])
     assert line["admissions"][f"{CONTROL}/0"] == [1, both.cut().at(CONTROL, 0)]
     desk.seconds += 100
     follower.step(frozenset())
-    assert len(desk.told("sealed")) == 1
+    assert len(desk.logged("sealed")) == 1
     assert follower.finish()
 
 
@@ -367,30 +369,30 @@ def test_one_sealer_seals_a_large_tail_and_merges_segments(both: Ledger, stream:
     for number, facts in enumerate(attempts(CAMPAIGN)):
         if number == TOGETHER:
             break
-        assert desk.told("compacted") == []
+        assert desk.logged("compacted") == []
         append(stream, f"epoch-{number}", facts)
         drain(both, stream)
         for follower in followers:
             follower.step(frozenset())
-    assert [line["holder"] for line in desk.told("sealed")] == ["a"] * TOGETHER
-    assert {line["superseded"] % TOGETHER for line in desk.told("compacted")} == {0}
+    assert [line["holder"] for line in desk.logged("sealed")] == ["a"] * TOGETHER
+    assert {line["superseded"] % TOGETHER for line in desk.logged("compacted")} == {0}
     with closing(Questions(both)) as questions:
         assert questions.rows("SELECT count(*) AS n FROM execution_finished") == [{"n": TOGETHER}]
 
 
-def test_a_missing_sink_is_told_of(both: Ledger, stream: Stream, desk: Desk) -> None:
+def test_a_missing_sink_is_reported_of(both: Ledger, stream: Stream, desk: Desk) -> None:
     """Records wait and no partition is leased: a warning every 15 s; none while nothing waits."""
     stop = threading.Event()
     watch = SinkWatch(Steps(stop, 9), both, stream, desk.context("a"))
     desk.seconds += 15
     watch.step(frozenset())
-    assert desk.told("no sink") == []
+    assert desk.logged("no sink") == []
     append(stream, "facts", [opening(CAMPAIGN)])
     watch.step(frozenset())
-    assert desk.told("no sink") == []
+    assert desk.logged("no sink") == []
     desk.seconds += 15
     watch.step(frozenset())
-    assert [line["waiting"] for line in desk.told("no sink")] == [[f"{CONTROL}/0"]]
+    assert [line["waiting"] for line in desk.logged("no sink")] == [[f"{CONTROL}/0"]]
 
 
 def test_what_no_group_divides_is_assigned_nothing() -> None:

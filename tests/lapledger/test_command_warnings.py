@@ -19,7 +19,7 @@ CAPPED = (
     " the longer limit can decide them"
 )
 THREE = CAPPED.format("3 runs of 3 undecided candidates were")
-ONE = CAPPED.format("1 run of 1 undecided candidate was")
+SINGLE = CAPPED.format("1 run of 1 undecided candidate was")
 OUTSIDE = (
     "40 of the 40 stored durations that the calibration maps lie outside the 10 to 50 ms it was fitted on: ranks among"
     " them are extrapolated"
@@ -59,18 +59,18 @@ def extrapolated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def told(words: tuple[object, ...], cwd: Path) -> tuple[list[str], list[str]]:
+def logged(args: tuple[object, ...], cwd: Path) -> tuple[list[str], list[str]]:
     """The warnings of a command on stderr, and those of its JSON, however deep."""
-    said = [line.removeprefix("warning: ") for line in well(*words, cwd=cwd).err.splitlines()]
+    message = [line.removeprefix("warning: ") for line in well(*args, cwd=cwd).err.splitlines()]
 
     def warnings(value: object) -> list[str]:
         if isinstance(value, list):
-            return [one for inner in value for one in warnings(inner)]
+            return [item for inner in value for item in warnings(inner)]
         if not isinstance(value, dict):
             return []
-        return [*value.get("warnings", []), *(one for inner in value.values() for one in warnings(inner))]
+        return [*value.get("warnings", []), *(item for inner in value.values() for item in warnings(inner))]
 
-    return said, list(dict.fromkeys(warnings(well(*words, "--json", cwd=cwd).json)))
+    return message, list(dict.fromkeys(warnings(well(*args, "--json", cwd=cwd).json)))
 
 
 BASE = f"{'easy.0123456789ab'}/base-0"
@@ -78,7 +78,7 @@ LATE = ("--criterion", "late.toml")
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("args", "expected"),
     [
         (("replay", *LATE), THREE),
         (("compare", "run-3k", "run-1k", *LATE), THREE),
@@ -89,21 +89,21 @@ LATE = ("--criterion", "late.toml")
         (("matrix", "--criterion", "late.toml", "--criterion", "rlvr"), f"late: {THREE}"),
         (("simulate", "--criterion", "late.toml", "--model", "run-3k"), THREE),
         (("diff", "--criterion-a", "late.toml", "--criterion-b", "correct"), THREE),
-        (("why", BASE, *LATE), ONE),
+        (("why", BASE, *LATE), SINGLE),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )
-def test_a_limit_beyond_what_was_run_is_said(capped: Path, words: tuple[str, ...], expected: str) -> None:
+def test_a_limit_past_what_was_run_is_stated(capped: Path, args: tuple[str, ...], expected: str) -> None:
     """Each says how many runs were killed before 20 s, which is counted by hand: one program on each problem."""
-    said, kept = told(words, capped)
-    assert expected in said
+    message, kept = logged(args, capped)
+    assert expected in message
     assert expected in kept
-    soon = tuple(word.replace("late.toml", "soon.toml") for word in words)
-    assert not [line for found in told(soon, capped) for line in found if "executed" in line]
+    soon = tuple(text.replace("late.toml", "soon.toml") for text in args)
+    assert not [line for result in logged(soon, capped) for line in result if "executed" in line]
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ("compare", "run-1k", "run-2k", *LATE),
         ("robustness", "--baseline", "run-1k", "--run", "run-2k", "--alpha", "1", "--beta", "0", *LATE),
@@ -111,14 +111,14 @@ def test_a_limit_beyond_what_was_run_is_said(capped: Path, words: tuple[str, ...
         ("simulate", "--criterion", "late.toml"),
         ("why", f"{BASE[:-1]}1", *LATE),
     ],
-    ids=lambda words: words[0],
+    ids=lambda args: args[0],
 )
-def test_what_others_ran_into_is_not_said(capped: Path, words: tuple[str, ...]) -> None:
+def test_what_others_ran_into_is_not_stated(capped: Path, args: tuple[str, ...]) -> None:
     """Nobody who is asked about was killed: what happened to a program of run-3k is no matter of theirs."""
-    assert not [line for found in told(words, capped) for line in found if "executed" in line]
+    assert not [line for result in logged(args, capped) for line in result if "executed" in line]
 
 
-def test_a_reward_says_it_too(capped: Path, tmp_path: Path) -> None:
+def test_a_reward_reports_it_too(capped: Path, tmp_path: Path) -> None:
     """In a copy, as rewards are written."""
     shutil.copytree(capped, tmp_path, dirs_exist_ok=True)
     assert f"warning: {THREE}" in well("reward", *LATE, cwd=tmp_path).err
@@ -126,21 +126,21 @@ def test_a_reward_says_it_too(capped: Path, tmp_path: Path) -> None:
     assert well("reward", "--criterion", "soon.toml", "--json", cwd=tmp_path).json["warnings"] == []
 
 
-def test_named_replays_say_it_when_they_are_compared(capped: Path, tmp_path: Path) -> None:
+def test_named_replays_report_it_when_they_are_compared(capped: Path, tmp_path: Path) -> None:
     """Each stored replay is asked again, and warned of, under its own criterion."""
     shutil.copytree(capped, tmp_path, dirs_exist_ok=True)
     for name in ("late", "soon"):
         well("replay", "--criterion", f"{name}.toml", "--name", name, "--reason", "r", "--store", cwd=tmp_path)
     assert f"warning: {THREE}" in well("diff", "late", "soon", cwd=tmp_path).err
-    found = well("diff", "late", "soon", "--json", cwd=tmp_path).json
-    assert (found["a"]["warnings"], found["b"]["warnings"]) == ([THREE], [])
+    result = well("diff", "late", "soon", "--json", cwd=tmp_path).json
+    assert (result["a"]["warnings"], result["b"]["warnings"]) == ([THREE], [])
 
 
 MAPPED = ("--campaign", "some", "--criterion", "mapped.toml")
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ("replay", *MAPPED),
         ("compare", "top-1", "base-1", "--tiers", "none", *MAPPED),
@@ -152,27 +152,27 @@ MAPPED = ("--campaign", "some", "--criterion", "mapped.toml")
         ("reward", *MAPPED),
         ("calibrate", "--from", "main", "--to", "some"),
     ],
-    ids=lambda words: words[0],
+    ids=lambda args: args[0],
 )
-def test_a_map_beyond_what_it_was_fitted_on_is_said(extrapolated: Path, words: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_map_past_what_it_was_fitted_on_is_stated(extrapolated: Path, args: tuple[str, ...], tmp_path: Path) -> None:
     """All 40 stored durations lie outside the fitted 10 to 50 ms, and each command says so."""
     shutil.copytree(extrapolated, tmp_path, dirs_exist_ok=True)
-    said, kept = told(words, tmp_path)
-    assert OUTSIDE in said
+    message, kept = logged(args, tmp_path)
+    assert OUTSIDE in message
     assert OUTSIDE in kept
 
 
-def test_why_is_told_which_calibration(extrapolated: Path, tmp_path: Path) -> None:
+def test_why_is_reported_which_calibration(extrapolated: Path, tmp_path: Path) -> None:
     """With fits from two campaigns it refuses until one is named, and then answers by that one's pool."""
     shutil.copytree(extrapolated, tmp_path, dirs_exist_ok=True)
     well("calibrate", "--from", "other", "--to", "some", cwd=tmp_path)
-    words = ("why", f"{PROBLEMS[0]}/top-1-1", *MAPPED)
-    refused = lap(*words, cwd=tmp_path)
+    args = ("why", f"{PROBLEMS[0]}/top-1-1", *MAPPED)
+    refused = lap(*args, cwd=tmp_path)
     assert (refused.code, "from main, other; give --calibration-from" in refused.err) == (2, True)
     for source in ("main", "other"):
-        (found,) = well(*words, "--calibration-from", source, "--json", cwd=tmp_path).json["explanations"]
+        (result,) = well(*args, "--calibration-from", source, "--json", cwd=tmp_path).json["explanations"]
         single = well("replay", *MAPPED, "--calibration-from", source, "--json", cwd=tmp_path).json["criteria"][0]
-        (verdict,) = [one for one in single["verdicts"] if one["program"].startswith(words[1])]
-        assert found["status"] == verdict["status"]
-        assert found["q_lo"] == pytest.approx(verdict["q"][0] / verdict["q"][2])
+        (verdict,) = [item for item in single["verdicts"] if item["program"].startswith(args[1])]
+        assert result["status"] == verdict["status"]
+        assert result["q_lo"] == pytest.approx(verdict["q"][0] / verdict["q"][2])
         assert verdict["references"] == 10
