@@ -56,7 +56,8 @@ types: $(VENV)/.dev
 imports: $(VENV)/.dev
 	@$(BIN)/lint-imports
 
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
+# Three workers on two cores: tests of servers that die wait more than they work.
+PYTEST := $(BIN)/pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder
 
 unit: $(VENV)/.dev
 	@$(PYTEST) --cov --cov-report= --cov-fail-under=85

@@ -47,9 +47,16 @@ class Settings(BaseSettings):
     slots: Annotated[
         int, Field(ge=1, le=256, description="programs run side by side; half the cores leave room for timing")
     ] = max(1, (os.cpu_count() or 2) // 2)
-    limit: Annotated[float, Field(ge=0.001, le=3600, description="hard time limit of one run, seconds")] = 10.0
-    memory_mb: Annotated[int, Field(ge=64, description="memory of one process, MiB")] = 1024
-    output_mb: Annotated[int, Field(ge=1, description="largest output of one run, MiB")] = 64
+    limit: Annotated[
+        Literal["own"] | Annotated[float, Field(ge=0.001, le=3600)],
+        Field(description="hard time limit of one run, seconds; own: as each problem states it, else 10"),
+    ] = "own"
+    memory_mb: Annotated[
+        int | None, Field(ge=64, description="memory of one process, MiB; unset: as each problem states it, else 1024")
+    ] = None
+    output_mb: Annotated[
+        int | None, Field(ge=1, description="largest output of one run, MiB; unset: as each problem states it, else 64")
+    ] = None
     processes: Annotated[int, Field(ge=1, description="processes and threads of one run")] = 16
     repetitions: Annotated[int, Field(ge=1, le=1000, description="timed runs of each program on each test")] = 1
     warmups: Annotated[int, Field(ge=0, le=100, description="marked runs before the timed ones")] = 0

@@ -60,12 +60,16 @@ REAL_DATA = TESTS.parents[1] / "shared" / "data"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the slow tests, and puts their files first, so that two workers end at the same time."""
+    """Marks the slow tests, and puts their files first, so that all workers end at the same time.
+
+    A file that needs the demo comes before all others: its worker builds the demo while others run what needs none.
+    """
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
     first = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in first)
+    builder = next((item.path for item in items if "demo" in getattr(item, "fixturenames", ())), None)
+    items.sort(key=lambda item: (item.path != builder, item.path not in first))
 
 
 def is_slow(item: pytest.Item) -> bool:

@@ -34,6 +34,7 @@ from lapledger.ledger.events.executions import (
     ExecutionFinished,
     ExecutionRequested,
     ExecutionRequestedV1,
+    ExecutionRequestedV2,
     ExecutionShared,
     TimingMeasured,
     WorkerStarted,
@@ -43,10 +44,11 @@ from lapledger.ledger.events.imported import (
     ExecutionFinishedV2,
     ProgramAddedV2,
     ResultsImported,
+    TestAdded,
     TestAddedV2,
     TimingMeasuredV2,
 )
-from lapledger.ledger.events.problems import FilterDecided, ProblemAdded, ProgramAdded, TestAdded
+from lapledger.ledger.events.problems import FilterDecided, ProblemAdded, ProblemAddedV1, ProgramAdded, TestAddedV1
 from lapledger.ledger.events.training import (
     GroupClosed,
     GroupOpened,
@@ -82,6 +84,7 @@ __all__ = [
     "ExecutionFinishedV2",
     "ExecutionRequested",
     "ExecutionRequestedV1",
+    "ExecutionRequestedV2",
     "ExecutionShared",
     "FilterDecided",
     "GroupClosed",
@@ -90,6 +93,7 @@ __all__ = [
     "PairJudged",
     "PolicyUpdated",
     "ProblemAdded",
+    "ProblemAddedV1",
     "ProgramAdded",
     "ProgramAddedV2",
     "ReplayCompleted",
@@ -100,6 +104,7 @@ __all__ = [
     "RolloutSampledV1",
     "StepTaken",
     "TestAdded",
+    "TestAddedV1",
     "TestAddedV2",
     "TimingMeasured",
     "TimingMeasuredV2",

@@ -103,6 +103,24 @@ class ExecutionRequestedV1:
 
 @fact("execution.requested", 2, stream=REQUESTS, key="lane", added={"lane": "4"})
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRequestedV2:
+    """A work, before problems' own limits were in force."""
+
+    work_id: Annotated[str, "SHA-256 of campaign, program, test and repetition block"]
+    campaign_id: Annotated[str, "the campaign"]
+    problem_id: Annotated[str, "the problem"]
+    program_id: Annotated[str, "the program"]
+    test_id: Annotated[str, "the test"]
+    block: Annotated[int, "repetition block, from 0"]
+    position: Annotated[int, "position in the shuffled order, from 0"]
+    lane: Annotated[str, "lane of the request stream: the position modulo the number of lanes, so that workers share"]
+
+
+_NO_LIMITS = {"limit_ns": None, "memory_bytes": None, "output_limit_bytes": None}
+
+
+@fact("execution.requested", 3, stream=REQUESTS, key="lane", added=_NO_LIMITS)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRequested:
     """A work: run this program on this test, once for each repetition of the block."""
 
@@ -114,6 +132,9 @@ class ExecutionRequested:
     block: Annotated[int, "repetition block, from 0"]
     position: Annotated[int, "position in the shuffled order, from 0"]
     lane: Annotated[str, "lane of the request stream: the position modulo the number of lanes, so that workers share"]
+    limit_ns: Annotated[int | None, "the problem's own time limit where it is in force; null: the campaign's"] = None
+    memory_bytes: Annotated[int | None, "the problem's own memory limit where it is in force"] = None
+    output_limit_bytes: Annotated[int | None, "the problem's own limit of the output where it is in force"] = None
 
 
 LANES = PARTITIONS[REQUESTS]

@@ -55,6 +55,30 @@ class TestAddedV2:
     output_chars: Annotated[int | None, "length of the answer in characters; null when unknown"]
 
 
+@fact("test.added", 3, added={"validator_flags": "", "arguments": []})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestAdded:
+    """A test of a problem, with the sizes that test filters use, and what its package sets for this test alone."""
+
+    __test__ = False  # pytest must not collect an event type
+
+    problem_id: Annotated[str, "the problem"]
+    test_id: Annotated[str, "problem id, a slash, and a name"]
+    ordinal: Annotated[int, "position in the package's order, from 0"]
+    group: Annotated[str, "test group"]
+    original: Annotated[bool, "came with the problem; false when it was generated later"]
+    correctness: Annotated[bool, "made to reject wrong programs"]
+    optimization: Annotated[bool, "made to spread run times"]
+    input_blob: Annotated[str | None, "SHA-256 of the input; null when unknown"]
+    answer_blob: Annotated[str | None, "SHA-256 of the answer; null when unknown"]
+    input_bytes: Annotated[int | None, "length of the input in bytes; null when unknown"]
+    input_chars: Annotated[int | None, "length of the input in characters; null when unknown"]
+    output_bytes: Annotated[int | None, "length of the answer in bytes; null when unknown"]
+    output_chars: Annotated[int | None, "length of the answer in characters; null when unknown"]
+    validator_flags: Annotated[str, "flags of the answer check for this test; empty: those of its problem"] = ""
+    arguments: Annotated[tuple[str, ...], "command-line arguments of the program"] = ()
+
+
 @fact("program.added", 2)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramAddedV2:

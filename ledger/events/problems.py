@@ -8,8 +8,8 @@ from lapledger.ledger.events.base import fact
 
 @fact("problem.added", 1)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemAdded:
-    """A problem entered the ledger. A package whose tests or judging change becomes another problem."""
+class ProblemAddedV1:
+    """A problem entered the ledger, before its limits of memory and output were recorded."""
 
     problem_id: Annotated[str, "slug, a dot, and the first 12 hex digits of the package digest"]
     slug: Annotated[str, "short name, as in its folder"]
@@ -25,10 +25,31 @@ class ProblemAdded:
     importer: Annotated[str, "what read it, with its version"]
 
 
+@fact("problem.added", 2, added={"memory_limit_bytes": None, "output_limit_bytes": None})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemAdded:
+    """A problem entered the ledger. A package whose tests or judging change becomes another problem."""
+
+    problem_id: Annotated[str, "slug, a dot, and the first 12 hex digits of the package digest"]
+    slug: Annotated[str, "short name, as in its folder"]
+    name: Annotated[str, "title"]
+    source: Annotated[str, "where it comes from, as text; empty when the package does not say"]
+    license: Annotated[str, "licence as the package states it; empty when it does not"]
+    package_digest: Annotated[str, "SHA-256 over the judging settings and every test's digests"]
+    validator_flags: Annotated[str, "flags of the default answer check, for instance `float_tolerance 1e-6`"]
+    grading: Annotated[str, "JSON of the test groups' scores; empty for a pass-fail problem"]
+    time_limit_ns: Annotated[int | None, "the package's own time limit, nanoseconds"]
+    tier: Annotated[str | None, "difficulty, where a user named a field for it"]
+    statement_blob: Annotated[str | None, "SHA-256 of the statement"]
+    importer: Annotated[str, "what read it, with its version"]
+    memory_limit_bytes: Annotated[int | None, "the package's own memory limit"] = None
+    output_limit_bytes: Annotated[int | None, "the package's own limit of the output"] = None
+
+
 @fact("test.added", 1)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestAdded:
-    """A test of a problem, with the sizes that test filters ask for."""
+class TestAddedV1:
+    """A test of a problem, with the sizes that test filters use."""
 
     __test__ = False  # pytest must not collect an event type
 

@@ -7,7 +7,7 @@ of how the programs are listed.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from lapledger.ledger.codec.canonical import sha256_fields, work_id
 from lapledger.ledger.errors import UserError
@@ -17,9 +17,24 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 REFERENCE_RULE = "every human program labelled accepted"
 
 
+@dataclass(frozen=True, slots=True)
+class OwnLimits:
+    """The limits that a problem states for its runs; None where the campaign's is in force."""
+
+    time_ns: int | None
+    memory_bytes: int | None
+    output_bytes: int | None
+
+
+_NO_LIMITS = OwnLimits(None, None, None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSettings:
-    """What a user may set about a campaign; times in nanoseconds, sizes in bytes."""
+    """What a user may set about a campaign; times in nanoseconds, sizes in bytes.
+
+    `own` are the limits that problems state and that are in force, by problem; the campaign's rule the others.
+    """
 
     service: str
     seed: int
@@ -29,6 +44,13 @@ class PlanSettings:
     process_limit: int
     repetitions: int
     warmups: int
+    own: Mapping[str, OwnLimits] = field(default_factory=dict)
+
+    @property
+    def stated(self) -> str:
+        """Canonical JSON of all settings; own limits appear only where there are any."""
+        settings = asdict(self)
+        return json.dumps(settings if self.own else {k: v for k, v in settings.items() if k != "own"}, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +95,21 @@ def make_plan(
             "nothing to run: the chosen problems have no programs or no tests; import some with `lap import icpc`"
         )
     ids = (*(key for pair in works for key in pair[1:]), *(key for pair in sorted(shared_by.items()) for key in pair))
-    digest = sha256_fields("plan", json.dumps(asdict(settings), sort_keys=True), *ids)
+    digest = sha256_fields("plan", settings.stated, *ids)
     campaign = name or f"c-{digest[:12]}"
-    requests = tuple(_request(campaign, position, *work) for position, work in enumerate(works))
+    requests = tuple(
+        _request(campaign, position, *work, own=settings.own.get(work[0], _NO_LIMITS))
+        for position, work in enumerate(works)
+    )
     run = {request.program_id for request in requests}
     members = [p for p in programs if shared_by.get(p.program_id, p.program_id) in run]
     shared = tuple(_shared(campaign, p, shared_by[p.program_id]) for p in members if p.program_id in shared_by)
     return Plan(_opening_event(campaign, digest, settings, members, requests), requests, shared)
 
 
-def _request(campaign: str, position: int, problem: str, program: str, test: str) -> ExecutionRequested:
+def _request(
+    campaign: str, position: int, problem: str, program: str, test: str, *, own: OwnLimits
+) -> ExecutionRequested:
     return ExecutionRequested(
         work_id=work_id(campaign, program, test, 0),
         campaign_id=campaign,
@@ -92,6 +119,9 @@ def _request(campaign: str, position: int, problem: str, program: str, test: str
         block=0,
         position=position,
         lane=str(position % LANES),
+        limit_ns=own.time_ns,
+        memory_bytes=own.memory_bytes,
+        output_limit_bytes=own.output_bytes,
     )
 
 

@@ -7,7 +7,7 @@ worker has done it never does again, however late the ledger learns of it.
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lapledger.ledger.errors import Fault
@@ -23,7 +23,7 @@ from lapledger.producers.campaigns.attempts import (
     judge_run,
     run_block,
 )
-from lapledger.producers.sandbox.limits import Limits, Sandbox
+from lapledger.producers.sandbox.limits import LEAST_MEMORY_BYTES, Limits, Sandbox
 from lapledger.producers.sandbox.output_checker import AnswerFlags
 
 MAX_FAULTS_PER_WORK = 3
@@ -32,12 +32,13 @@ MAX_FAULTS_IN_A_ROW = 10
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Where the bytes of works lie: blob digests by program and test, answer flags by problem."""
+    """Where the bytes of works lie: blob digests by program and test; answer flags and arguments by test."""
 
     sources: dict[str, str]
     inputs: dict[str, str]
     answers: dict[str, str]
     flags: dict[str, AnswerFlags]
+    arguments: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,7 @@ class Worker:
             finished_at=context.utc_now(),
         )
         events = attempt_events(
-            request, runs, context.facts, around=around, limits=context.limits, warmups=context.warmups
+            request, runs, context.facts, around=around, limits=self._limits(request), warmups=context.warmups
         )
         with self._lock:
             self._busy -= 1
@@ -173,11 +174,22 @@ class Worker:
             context.blobs.local(material.sources[request.program_id], context.scratch),
             context.blobs.local(material.inputs[request.test_id], context.scratch),
             output=output,
-            limits=context.limits,
+            limits=self._limits(request),
             slot=slot,
+            arguments=material.arguments.get(request.test_id, ()),
         )
         answer = context.blobs.get(material.answers[request.test_id])
-        return judge_run(execution, output, answer, material.flags[request.problem_id])
+        return judge_run(execution, output, answer, material.flags[request.test_id])
+
+    def _limits(self, request: ExecutionRequested) -> Limits:
+        """The campaign's limits, and its problem's own where the request names them."""
+        limits = self._worker_context.limits
+        return replace(
+            limits,
+            wall_ns=request.limit_ns or limits.wall_ns,
+            memory_bytes=max(request.memory_bytes or limits.memory_bytes, LEAST_MEMORY_BYTES),
+            output_bytes=request.output_limit_bytes or limits.output_bytes,
+        )
 
     def _count(self, request: ExecutionRequested, last: Judged) -> None:
         outcomes = self.progress.outcomes

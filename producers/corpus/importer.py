@@ -36,6 +36,7 @@ class ImportPlan:
     tests: int
     programs: int
     left_out: tuple[LeftOut, ...]
+    unknown_keys: tuple[str, ...]
 
 
 def import_package(
@@ -70,6 +71,7 @@ def import_package(
         tests=len(tests),
         programs=len(programs),
         left_out=package.left_out,
+        unknown_keys=package.unknown_keys,
     )
 
 
@@ -84,6 +86,8 @@ def _problem(package: Package, importer: str) -> ProblemAdded:
         validator_flags=package.validator_flags,
         grading=package.grading,
         time_limit_ns=package.time_limit_ns,
+        memory_limit_bytes=package.memory_limit_bytes,
+        output_limit_bytes=package.output_limit_bytes,
         tier=package.tier,
         statement_blob=None if package.statement is None else blob_digest(package.statement),
         importer=importer,
@@ -105,6 +109,8 @@ def _test(package: Package, test: PackageTest, ordinal: int) -> TestAdded:
         input_chars=_characters(test.input),
         output_bytes=len(test.answer),
         output_chars=_characters(test.answer),
+        validator_flags=test.validator_flags,
+        arguments=test.arguments,
     )
 
 

@@ -1,25 +1,33 @@
 """An ICPC problem package, read whole into frozen values. Nothing is stored here and nothing is run.
 
-The format is that of icpc.io/problem-package-format (legacy and 2023-07): problem.yaml, a statement, tests below
-data/sample and data/secret, Python programs below submissions/LABEL. A package is read completely or refused.
+The format is that of icpc.io/problem-package-format (legacy, 2023-07 and 2025-09): problem.yaml, a statement, tests
+below data/sample and data/secret, Python programs below submissions/LABEL. A package is read completely or refused.
 """
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from lapledger.ledger.codec.canonical import blob_digest, sha256_fields
 from lapledger.ledger.errors import UserError
-from lapledger.producers.corpus.documents import parse
+from lapledger.producers.corpus.case_settings import TestSettings, inherited, read_grading, read_test_settings
+from lapledger.producers.corpus.documents import Document, parse
 from lapledger.producers.corpus.files import Files, scan, shown
 from lapledger.producers.corpus.folders import require_package
 from lapledger.producers.corpus.languages import unusable
-from lapledger.producers.corpus.settings import read_grading, read_limit, read_settings
+from lapledger.producers.corpus.settings import read_limit, read_settings
 
-_PARTS = ("problem.yaml", ".timelimit", "problem_statement", "statement", "submissions", "output_validator")
-_DATA = ("data/testdata.yaml", "data/sample", "data/secret")
+_PARTS = ("problem.yaml", ".timelimit", "problem_statement", "statement", "submissions")
+_DATA = ("data/testdata.yaml", "data/test_group.yaml", "data/sample", "data/secret")
+_REFUSED = {
+    "output_validator": "custom validators are not supported; import problems without one",
+    "static_validator": "static validators are not supported; import problems without one",
+    "include": "files that are added to every program are not supported; put their text into the programs",
+}
+"""Folders that decide verdicts in a way that is not supported -> what to do."""
+_GROUP_FILES = ("testdata.yaml", "test_group.yaml")
 _STATEMENT = re.compile(r"(problem_statement|statement)/problem(\.\w+)?\.(md|tex)")
 _TEXT_LINK = re.compile(rb"(?:\.\./)+[\w./-]{1,200}\.(?:in|ans)")
 MAX_LINKS = 8
@@ -37,6 +45,8 @@ class PackageTest:
     optimization: bool
     input: bytes
     answer: bytes
+    validator_flags: str = ""
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +82,15 @@ class Package:
     validator_flags: str
     grading: str
     time_limit_ns: int | None
+    memory_limit_bytes: int | None = None
+    output_limit_bytes: int | None = None
     tier: str | None
     statement: bytes | None
     tests: tuple[PackageTest, ...]
     programs: tuple[PackageProgram, ...]
     left_out: tuple[LeftOut, ...]
     digest: str
+    unknown_keys: tuple[str, ...] = ()
 
     @property
     def problem_id(self) -> str:
@@ -99,36 +112,45 @@ def read_package(folder: Path, *, tier_field: str = "") -> Package:
     Raises UserError, one line each, for whatever is broken, missing, too large or cannot be judged.
     """
     require_package(folder)
-    files = scan(folder, (*_PARTS, *_DATA))
-    if files.under("output_validator"):
-        raise UserError(
-            f"{files.where('output_validator')}: custom validators are not supported; import problems without one"
-        )
+    files = scan(folder, (*_PARTS, *_DATA, *_REFUSED))
+    for part, advice in _REFUSED.items():
+        if files.under(part):
+            raise UserError(f"{files.where(part)}: {advice}")
     where = files.where("problem.yaml")
     document = parse(files.read("problem.yaml"), where)
     if not document:
         raise UserError(f"{where}: says nothing; write at least `name: A title`")
     settings = read_settings(document, where, tier_field=tier_field)
     time_limit_ns = settings.time_limit_ns or _time_limit(files)
-    grading = _grading(files)
-    tests = _tests(files)
+    groups = _documents(files)
+    grading = _grading(groups)
+    grading = grading if settings.scoring else ""
+    levels = {path: read_test_settings(*stated, group=_is_group(path)) for path, stated in groups.items()}
+    tests = _tests(files, levels, settings.validator_flags)
     programs, left_out = _programs(files)
     statement = _statement(files)
     slug = _slug(folder)
+    limits = (time_limit_ns, settings.memory_limit_bytes, settings.output_limit_bytes)
     return Package(
         slug=slug,
         name=settings.name or _title(statement) or slug,
         source=settings.source,
         license=settings.license,
         validator_flags=settings.validator_flags,
-        grading=grading if settings.scoring else "",
+        grading=grading,
         time_limit_ns=time_limit_ns,
+        memory_limit_bytes=settings.memory_limit_bytes,
+        output_limit_bytes=settings.output_limit_bytes,
         tier=settings.tier,
         statement=statement,
         tests=tests,
         programs=programs,
         left_out=left_out,
-        digest=digest_of((settings.validator_flags, grading if settings.scoring else "", time_limit_ns or 0), tests),
+        digest=digest_of(settings.validator_flags, grading, limits, tests),
+        unknown_keys=(
+            *(f"problem.yaml: {key}" for key in settings.unknown_keys),
+            *(f"{path}: {key}" for path, level in levels.items() for key in level.unknown_keys),
+        ),
     )
 
 
@@ -160,16 +182,36 @@ def _time_limit(files: Files) -> int | None:
     return read_limit(files.read(".timelimit").decode(errors="replace"), files.where(".timelimit"))
 
 
-def _grading(files: Files) -> str:
+def _is_group(path: str) -> bool:
+    return PurePosixPath(path).name in _GROUP_FILES
+
+
+def _documents(files: Files) -> dict[str, tuple[Document, str]]:
+    """The YAML files of the test data by path, each with where it lies; UserError for one that no test has."""
+    paths = [path for path in files.paths if path.startswith("data/") and path.endswith(".yaml")]
+    known = frozenset(files.paths)
+    for path in paths:
+        if not _is_group(path) and f"{path.removesuffix('.yaml')}.in" not in known:
+            raise UserError(f"{files.where(path)}: has no .in file beside it; name it after a test or remove it")
+    return {path: (parse(files.read(path), files.where(path)), files.where(path)) for path in paths}
+
+
+def _grading(documents: Mapping[str, tuple[Document, str]]) -> str:
     groups = {}
-    for path in files.paths:
-        if path.startswith("data/") and PurePosixPath(path).name == "testdata.yaml":
-            group = PurePosixPath(path).parent.relative_to("data").as_posix().removeprefix(".")
-            groups[group] = (parse(files.read(path), files.where(path)), files.where(path))
+    for path, document in documents.items():
+        if _is_group(path):
+            groups[PurePosixPath(path).parent.relative_to("data").as_posix().removeprefix(".")] = document
     return read_grading(groups)
 
 
-def _tests(files: Files) -> tuple[PackageTest, ...]:
+def _settings_of(test: PurePosixPath, levels: Mapping[str, TestSettings], problem_flags: str) -> TestSettings:
+    """What the files from data/ down to the test's own set for it."""
+    folders = [parent for parent in reversed(test.parents) if parent.parts]
+    paths = [*(f"{folder}/{name}" for folder in folders for name in _GROUP_FILES), f"{test}.yaml"]
+    return inherited((levels[path] for path in paths if path in levels), problem_flags)
+
+
+def _tests(files: Files, levels: Mapping[str, TestSettings], problem_flags: str) -> tuple[PackageTest, ...]:
     data = [PurePosixPath(path) for part in ("data/sample", "data/secret") for path in files.under(part)]
     inputs = {path.with_suffix("") for path in data if path.suffix == ".in"}
     answers = {path.with_suffix("") for path in data if path.suffix == ".ans"}
@@ -181,7 +223,10 @@ def _tests(files: Files) -> tuple[PackageTest, ...]:
     if not inputs:
         raise UserError(f"{files.where('data')}: no tests; put NAME.in and NAME.ans into data/sample or data/secret")
     known = frozenset(files.paths)
-    return tuple(_test(files, path, known) for path in sorted(inputs, key=lambda path: path.parts))
+    return tuple(
+        _test(files, path, known, _settings_of(path, levels, problem_flags))
+        for path in sorted(inputs, key=lambda path: path.parts)
+    )
 
 
 def _content(files: Files, path: str, known: frozenset[str]) -> bytes:
@@ -200,7 +245,11 @@ def _content(files: Files, path: str, known: frozenset[str]) -> bytes:
     raise UserError(f"{files.where(start)}: links that lead on and on; put the test's text there")
 
 
-def _test(files: Files, path: PurePosixPath, known: frozenset[str]) -> PackageTest:
+def _test(files: Files, path: PurePosixPath, known: frozenset[str], settings: TestSettings) -> PackageTest:
+    if files.under(f"{path}.files"):
+        raise UserError(
+            f"{files.where(f'{path}.files')}: input files are not supported; put the input into {path.name}.in"
+        )
     group = path.parent.relative_to("data").as_posix()
     added = f"{group}/".startswith("secret/optimization/")
     timed = group.split("/")[0] == "secret" and not f"{group}/".startswith("secret/correctness/")
@@ -212,6 +261,8 @@ def _test(files: Files, path: PurePosixPath, known: frozenset[str]) -> PackageTe
         optimization=timed,
         input=_content(files, f"{path}.in", known),
         answer=_content(files, f"{path}.ans", known),
+        validator_flags=settings.validator_flags or "",
+        arguments=settings.arguments or (),
     )
 
 
@@ -245,7 +296,20 @@ def _source(files: Files, path: str) -> bytes:
     return source
 
 
-def digest_of(judging: Sequence[str | int], tests: Sequence[PackageTest]) -> str:
-    """SHA-256 over what decides a verdict: the judging settings, and every test's path, input and answer."""
-    contents = [(test.path, blob_digest(test.input), blob_digest(test.answer)) for test in tests]
-    return sha256_fields("package", *judging, *(text for test in contents for text in test))
+def digest_of(
+    validator_flags: str, grading: str, limits: tuple[int | None, int | None, int | None], tests: Sequence[PackageTest]
+) -> str:
+    """SHA-256 over what decides a verdict: flags, grading, limits (time, memory, output), and every test.
+
+    Limits of memory and output, and what a test sets for itself, count only where they are stated.
+    """
+    time_limit, *sizes = limits
+    fields: list[str | int] = [validator_flags, grading, time_limit or 0]
+    for test in tests:
+        fields += [test.path, blob_digest(test.input), blob_digest(test.answer)]
+    stated = [(name, size) for name, size in zip(("memory", "output"), sizes, strict=True) if size is not None]
+    fields += [field for pair in stated for field in pair]
+    for test in tests:
+        if test.validator_flags or test.arguments:
+            fields += ["settings", test.path, test.validator_flags, len(test.arguments), *test.arguments]
+    return sha256_fields("package", *fields)

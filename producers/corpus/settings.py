@@ -1,21 +1,36 @@
-"""What problem.yaml, testdata.yaml and .timelimit say about a problem: titles, judging settings, scores of test groups.
+"""What problem.yaml and .timelimit state about a problem: title, judging settings, limits.
 
-Pure: documents in, frozen values out. What lapledger cannot judge is refused here, never judged wrongly later.
+Pure: documents in, frozen values out. What lapledger cannot judge is refused here, never judged wrongly later; a key
+that no version of the format has is named.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-
-import rfc8785
 
 from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus.documents import Document, text_of
 from lapledger.producers.sandbox.output_checker import AnswerFlags
 
 MAX_LIMIT_S = 86_400
-_Json = str | float | None | list[float | None]
+MAX_LIMIT_MIB = 1 << 20
+MIB = 1 << 20
+VERSIONS = ("legacy", "legacy-icpc", "2023-07", "2023-07-draft", "2025-09", "2025-09-draft", "draft")
+"""Values of `problem_format_version` that are read; a package without one is `legacy`."""
+_KEYS = frozenset(
+    (
+        *("problem_format_version", "type", "name", "uuid", "version", "credits", "source", "source_url", "author"),
+        *("license", "rights_owner", "embargo_until", "limits", "keywords", "languages", "allow_file_writing"),
+        *("constants", "validation", "validator_flags", "grading", "libraries"),
+    )
+)
+_LIMITS = frozenset(
+    (
+        *("time_limit", "time_multipliers", "time_resolution", "time_multiplier", "time_safety_margin"),
+        *("memory", "output", "code", "compilation_time", "compilation_memory"),
+        *("validation_time", "validation_memory", "validation_output", "validation_passes"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,28 +43,44 @@ class Settings:
     scoring: bool
     validator_flags: str
     time_limit_ns: int | None
+    memory_limit_bytes: int | None
+    output_limit_bytes: int | None
     tier: str | None
+    unknown_keys: tuple[str, ...]
 
 
 def read_settings(document: Document, where: str, *, tier_field: str = "") -> Settings:
-    """The settings of a problem.yaml; UserError for what cannot be judged (custom validators, odd flags)."""
+    """The settings of a problem.yaml; UserError for what cannot be judged (custom validators, constants, odd flags)."""
+    _check_version(document, where)
+    if document.get("constants"):
+        raise UserError(f"{where}: `constants` are not supported; write their values into the package's files")
     validation = text_of(document.get("validation"), where, key="validation") or "default"
     if validation != "default":
         raise UserError(
             f"{where}: validation `{validation}`: custom validators and interactive problems are not supported; "
             "import problems with `validation: default`"
         )
-    limits = document.get("limits")
-    limit = text_of(limits.get("time_limit"), where, key="time_limit") if isinstance(limits, dict) else ""
+    limits = document.get("limits") or {}
+    if not isinstance(limits, dict):
+        raise UserError(f"{where}: `limits` is no mapping; write for instance `limits: {{time_limit: 2}}`")
+    time_limit = text_of(limits.get("time_limit"), where, key="time_limit")
     return Settings(
         name=text_of(document.get("name"), where, key="name"),
         source=text_of(document.get("source"), where, key="source"),
         license=text_of(document.get("license"), where, key="license"),
         scoring=_is_scoring(document, where),
-        validator_flags=_flags(text_of(document.get("validator_flags"), where, key="validator_flags"), where),
-        time_limit_ns=read_limit(limit, where) if limit else None,
+        validator_flags=checked_flags(text_of(document.get("validator_flags"), where, key="validator_flags"), where),
+        time_limit_ns=read_limit(time_limit, where) if time_limit else None,
+        memory_limit_bytes=_size_limit(limits, "memory", where),
+        output_limit_bytes=_size_limit(limits, "output", where),
         tier=text_of(document.get(tier_field), where, key=tier_field) or None if tier_field else None,
+        unknown_keys=(*unknown(document, _KEYS | {tier_field}), *unknown(limits, _LIMITS, "limits.")),
     )
+
+
+def unknown(keys: Iterable[str], known: frozenset[str], prefix: str = "") -> tuple[str, ...]:
+    """The keys that are not known, each in one printable line, in their order."""
+    return tuple(f"{prefix}{key if key.isprintable() else ascii(key)}"[:80] for key in keys if key not in known)
 
 
 def read_limit(text: str, where: str) -> int:
@@ -64,13 +95,22 @@ def read_limit(text: str, where: str) -> int:
     return nanoseconds
 
 
-def read_grading(groups: Mapping[str, tuple[Document, str]]) -> str:
-    """Canonical JSON (RFC 8785) of the scores of test groups, from group path to its document and where that lies.
+def _check_version(document: Document, where: str) -> None:
+    version = text_of(document.get("problem_format_version"), where, key="problem_format_version") or VERSIONS[0]
+    if version not in VERSIONS:
+        raise UserError(
+            f"{where}: problem_format_version `{version[:40]}` is not supported; use one of {', '.join(VERSIONS)}"
+        )
 
-    Each group, "" for the root of all, keeps what it states of `accept_score` (a number), `range` ([low, high], null
-    for an open end), `on_reject` (`break` or `continue`) and `grader_flags` (words).
-    """
-    return rfc8785.dumps({group: _group(document, where) for group, (document, where) in groups.items()}).decode()
+
+def _size_limit(limits: Document, key: str, where: str) -> int | None:
+    """A limit in bytes, from MiB as text; None where it is not stated."""
+    text = text_of(limits.get(key), where, key=key)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 9 and 0 < int(text) <= MAX_LIMIT_MIB):
+        raise UserError(f"{where}: `limits.{key}` is {text[:40]!r}; write whole MiB between 1 and {MAX_LIMIT_MIB}")
+    return int(text) * MIB
 
 
 def _is_scoring(document: Document, where: str) -> bool:
@@ -81,62 +121,11 @@ def _is_scoring(document: Document, where: str) -> bool:
     return kinds == ["scoring"]
 
 
-def _flags(text: str, where: str) -> str:
+def checked_flags(text: str, where: str) -> str:
+    """Flags of the default answer check, separated by single spaces; UserError for one that it does not know."""
     flags = " ".join(text.replace(";", " ").split())
     try:
         AnswerFlags.parse(flags)
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
     return flags
-
-
-def _group(document: Document, where: str) -> dict[str, _Json]:
-    if text_of(document.get("output_validator_flags"), where, key="output_validator_flags"):
-        raise UserError(
-            f"{where}: `output_validator_flags` of one group are not supported; "
-            "set `validator_flags` in problem.yaml for all"
-        )
-    if text_of(document.get("grading"), where, key="grading") not in ("", "default"):
-        raise UserError(f"{where}: custom graders are not supported; use `grading: default`")
-    texts = {key: text_of(document.get(key), where, key=key) for key in _GROUP_KEYS}
-    return {key: _GROUP_KEYS[key](text, where) for key, text in texts.items() if text}
-
-
-def _score(text: str, where: str) -> _Json:
-    score = _number(text, where, key="accept_score")
-    if score is None:
-        raise UserError(f"{where}: `accept_score` has no bound; write a finite number")
-    return score
-
-
-def _range(text: str, where: str) -> _Json:
-    ends = text.split()
-    if len(ends) != 2:
-        raise UserError(f"{where}: `range: {text}`; write two numbers, for instance `range: 0 100`")
-    return [_number(end, where, key="range") for end in ends]
-
-
-def _on_reject(text: str, where: str) -> _Json:
-    if text not in ("break", "continue"):
-        raise UserError(f"{where}: `on_reject: {text}`; write `break` or `continue`")
-    return text
-
-
-def _grader_flags(text: str, where: str) -> _Json:
-    return text
-
-
-_GROUP_KEYS = {"accept_score": _score, "range": _range, "on_reject": _on_reject, "grader_flags": _grader_flags}
-
-
-def _number(text: str, where: str, *, key: str) -> int | float | None:
-    """A number as JSON can hold it, None when it is infinite."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value) or (math.isfinite(value) and abs(value) >= 2**53):
-        raise UserError(f"{where}: `{key}` is {text[:40]!r}; write a number")
-    if math.isinf(value):
-        return None
-    return int(value) if value.is_integer() else value

@@ -3,6 +3,7 @@
 Read row by row into packages, which the corpus importer takes. Only Python 3 programs are kept: nothing else runs here.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus.languages import unusable
 from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, digest_of
+from lapledger.producers.corpus.settings import checked_flags
 from lapledger.producers.importers.files import MIB, check_file, lines_of, parse_json, shown
 from lapledger.producers.importers.model import identifier_part, line
 from lapledger.producers.importers.records import Record
@@ -25,13 +27,19 @@ UNKNOWN = (
     "which tests were made to spread run times: private and generated ones are taken for both kinds",
     "how answers are checked: by the default check, too strict for a problem with several right answers",
 )
+FLOAT_FLAGS = "float_tolerance 1e-6"
+"""How answers with decimal fractions are checked where nobody says otherwise: the file does not state it."""
+_DECIMAL = re.compile(r"(?<!\S)[+-]?\d+\.\d+(?!\S)")
 LANGUAGES = ("UNKNOWN_LANGUAGE", "PYTHON", "CPP", "PYTHON3", "JAVA")
 SOURCES = ("UNKNOWN_SOURCE", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")
 _LEVELS = ("UNKNOWN_DIFFICULTY", "EASY", "MEDIUM", "HARD", "HARDER", "HARDEST", "EXTERNAL")
 DIFFICULTIES = (*_LEVELS, *"ABCDEFGHIJKLMNOPQRSTUV")
 """The data set's enumerations, by number."""
 _PARTS = (("public_tests", "sample", False), ("private_tests", "private", True), ("generated_tests", "generated", True))
-_COLUMNS = ("name", "description", "source", "difficulty", "time_limit", "cf_contest_id", "cf_index", "input_file")
+_COLUMNS = (
+    *("name", "description", "source", "difficulty", "time_limit", "memory_limit_bytes"),
+    *("cf_contest_id", "cf_index", "input_file"),
+)
 _LISTS = ("public_tests", "private_tests", "generated_tests", "solutions", "incorrect_solutions")
 
 
@@ -48,16 +56,23 @@ def count_rows(path: Path) -> int:
     return int(_parquet(path).metadata.num_rows) if _is_parquet(path) else 0
 
 
-def rows(path: Path, *, license: str = "") -> Iterator[Row]:  # noqa: A002  (the field's own name)
+def rows(
+    path: Path,
+    *,
+    license: str = "",  # noqa: A002  (the field's own name)
+    flags: str | None = None,
+) -> Iterator[Row]:
     """Each problem of a file, read when it is asked for; UserError names the row that is broken, or says that
     there is none.
 
-    `license` is recorded for every problem: the file does not state it.
+    `license` is recorded for every problem, and `flags` are those of its answer check: the file states neither. Without
+    flags, `FLOAT_FLAGS` count where an answer holds a decimal fraction, and the exact check elsewhere.
     """
+    flags = None if flags is None else checked_flags(flags, "--validator-flags")
     check_file(path)
     number = 0
     for number, value in _values(path):
-        yield _row(Record.of(value, f"{shown(path.name)}, row {number}"), license)
+        yield _row(Record.of(value, f"{shown(path.name)}, row {number}"), license, flags)
     if not number:
         raise UserError(f"{shown(path.name)}: holds no problem; give a file of Code Contests, or fetch it again")
 
@@ -105,7 +120,7 @@ def _parquet(path: Path) -> Any:
     return file
 
 
-def _row(record: Record, license_: str) -> Row:
+def _row(record: Record, license_: str, flags: str | None) -> Row:
     name = record.text("name")
     tests = tuple(test for part in _PARTS for test in _tests(record, *part))
     programs, left_out = _programs(record)
@@ -113,22 +128,25 @@ def _row(record: Record, license_: str) -> Row:
         return Row(None, f"{line(name)}: reads a file instead of standard input")
     if not tests or not programs:
         return Row(None, f"{line(name)}: {'no Python 3 program' if tests else 'no test'}")
-    time_limit = _time_limit(record)
+    limits = _time_limit(record), _memory_limit(record), None
+    if flags is None:
+        flags = FLOAT_FLAGS if any(_DECIMAL.search(test.answer.decode()) for test in tests) else ""
     return Row(
         Package(
             slug=identifier_part(name),
             name=line(name),
             source=_source(record),
             license=license_,
-            validator_flags="",
+            validator_flags=flags,
             grading="",
-            time_limit_ns=time_limit,
+            time_limit_ns=limits[0],
+            memory_limit_bytes=limits[1],
             tier=_named(record, "difficulty", DIFFICULTIES),
             statement=record.text("description").encode() if record.has("description") else None,
             tests=tests,
             programs=programs,
             left_out=left_out,
-            digest=digest_of(("", "", time_limit or 0), tests),
+            digest=digest_of(flags, "", limits, tests),
         ),
         "",
     )
@@ -215,6 +233,14 @@ def _time_limit(record: Record) -> int | None:
     if nanoseconds >= 2**60:
         limit.refuse("seconds", "a time limit below 36 years")
     return nanoseconds or None
+
+
+def _memory_limit(record: Record) -> int | None:
+    """The problem's own memory limit in bytes; None where it has none."""
+    size = record.integer("memory_limit_bytes") if record.has("memory_limit_bytes") else 0
+    if not 0 <= size < 2**60:
+        record.refuse("memory_limit_bytes", "a size in bytes")
+    return size or None
 
 
 def _source(record: Record) -> str:

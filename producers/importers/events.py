@@ -15,7 +15,7 @@ from lapledger.ledger.events import (
     ProblemAdded,
     ProgramAddedV2,
     ResultsImported,
-    TestAddedV2,
+    TestAdded,
 )
 from lapledger.producers.importers.files import SourceFile
 from lapledger.producers.importers.model import ResultProblem, ResultProgram, Results, ResultTest, identifier_part
@@ -186,8 +186,8 @@ def _problem(results: Results, problem: ResultProblem, license_: str) -> Problem
     )
 
 
-def _test(problem: str, test: ResultTest, ordinal: int) -> TestAddedV2:
-    return TestAddedV2(
+def _test(problem: str, test: ResultTest, ordinal: int) -> TestAdded:
+    return TestAdded(
         problem_id=problem,
         test_id=f"{problem}/{test.name}",
         ordinal=ordinal,

@@ -8,7 +8,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,14 +35,28 @@ class BubblewrapSandbox:
     warning: str = ""
     isolation: Isolation = "bubblewrap"
 
-    def run(self, source: bytes | Path, stdin: Path, *, output: Path, limits: Limits, slot: int = 0) -> Execution:
-        """How `source` ended on `stdin`; what it printed is in `output`. Raises Fault when our own files fail."""
+    def run(
+        self,
+        source: bytes | Path,
+        stdin: Path,
+        *,
+        output: Path,
+        limits: Limits,
+        slot: int = 0,
+        arguments: Sequence[str] = (),
+    ) -> Execution:
+        """How `source` ended on `stdin` when called with `arguments`; what it printed is in `output`.
+
+        Raises Fault when our own files fail.
+        """
         with in_memory("program", read_source(source)) as program, in_memory("filter", _FILTER) as refused:
 
             def command(report: int) -> Command:
                 view = self._view(stdin, program, limits)
                 guard = ["--seccomp", str(refused)] if _FILTER else []
-                return Command([*view, *guard, "--", *self._inside(report, limits, slot)], (program, refused))
+                return Command(
+                    [*view, *guard, "--", *self._inside(report, limits, slot), *arguments], (program, refused)
+                )
 
             return launch(command, stdin, output=output, limits=limits, user=self._user(slot))
 

@@ -12,6 +12,8 @@ from lapledger.ledger.errors import UserError
 
 MIB = 1 << 20
 SECOND_NS = 1_000_000_000
+LEAST_MEMORY_BYTES = 64 * MIB
+"""An interpreter does not start with less."""
 
 Isolation = Literal["bubblewrap", "plain"]
 Outcome = Literal["ok", "run_time_error", "time_limit", "memory_limit", "output_limit", "sandbox_fault"]
@@ -35,7 +37,7 @@ class Limits:
     open_files: int = 64
 
     def __post_init__(self) -> None:
-        least = {"wall_ns": 1, "memory_bytes": 64 * MIB, "output_bytes": 1, "file_bytes": 1, "processes": 1}
+        least = {"wall_ns": 1, "memory_bytes": LEAST_MEMORY_BYTES, "output_bytes": 1, "file_bytes": 1, "processes": 1}
         for name, low in (least | {"open_files": 8}).items():
             value = getattr(self, name)
             if value < low:
@@ -110,8 +112,20 @@ class Sandbox(Protocol):
     def warning(self) -> str:
         """One line for a person when the isolation is weaker than it should be, else ""."""
 
-    def run(self, source: bytes | Path, stdin: Path, *, output: Path, limits: Limits, slot: int = 0) -> Execution:
-        """How `source` ended on `stdin`; what it printed is in `output`. Raises Fault when our own files fail."""
+    def run(
+        self,
+        source: bytes | Path,
+        stdin: Path,
+        *,
+        output: Path,
+        limits: Limits,
+        slot: int = 0,
+        arguments: Sequence[str] = (),
+    ) -> Execution:
+        """How `source` ended on `stdin` when called with `arguments`; what it printed is in `output`.
+
+        Raises Fault when our own files fail.
+        """
 
 
 ENVIRONMENT = {

@@ -7,6 +7,7 @@ program gets a user of its own; else it can read and stop whatever the worker's 
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,20 @@ class PlainSandbox:
     warning: str = ""
     isolation: Isolation = "plain"
 
-    def run(self, source: bytes | Path, stdin: Path, *, output: Path, limits: Limits, slot: int = 0) -> Execution:
-        """How `source` ended on `stdin`; what it printed is in `output`. Raises Fault when our own files fail."""
+    def run(
+        self,
+        source: bytes | Path,
+        stdin: Path,
+        *,
+        output: Path,
+        limits: Limits,
+        slot: int = 0,
+        arguments: Sequence[str] = (),
+    ) -> Execution:
+        """How `source` ended on `stdin` when called with `arguments`; what it printed is in `output`.
+
+        Raises Fault when our own files fail.
+        """
         uid = None if self.first_uid is None else self.first_uid + slot
         if uid is not None and tasks_of(uid):  # the shim kills all that the user runs
             raise Fault(f"the user {uid} of slot {slot} runs other programs: end them, or give another first_uid")
@@ -39,7 +52,7 @@ class PlainSandbox:
                 tasks = limits.processes + (1 + tasks_of(os.getuid()) if uid is None else 0)
                 options = shim_options(limits, report=report, uid=uid, tasks=tasks)
                 shim, program = self.interpreter.shim(str(SHIM)), self.interpreter.program(str(box / "program.py"))
-                return Command([*shim, str(stdin.resolve()), *options, "--", *program], (), box / "tmp")
+                return Command([*shim, str(stdin.resolve()), *options, "--", *program, *arguments], (), box / "tmp")
 
             return launch(command, stdin, output=output, limits=limits, user=uid)
         finally:

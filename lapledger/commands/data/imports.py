@@ -131,15 +131,37 @@ def icpc(paths: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
     rows = [(p.problem, p.new_problems, p.new_tests, p.new_programs, len(p.excluded)) for p in imported]
     for path, reason in (file for package in imported for file in package.excluded):
         print_message(f"excluded {path}: {reason}")
+    for package in imported:
+        for key in package.unknown_keys:
+            print_message(f"{package.problem}: unknown key {key}; it is not used")
     if as_json:
-        print_json({"cut": cut, "imported": [dict(zip(columns, row, strict=True)) for row in rows]})
+        listed: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
+        for entry, package in zip(listed, imported, strict=True):
+            entry["unknown keys"] = list(package.unknown_keys)
+        print_json({"cut": cut, "imported": listed})
     else:
         print_table(columns, rows, cut=cut)
 
 
 @command.command("code-contests")
-@shared()
-def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, license_: str, as_json: bool) -> None:
+@shared(
+    click.option(
+        "--validator-flags",
+        default=None,
+        metavar="FLAGS",
+        help="How answers are compared, e.g. 'float_tolerance 1e-9'; '' compares exactly."
+        "  [default: float_tolerance 1e-6 for problems with decimal fractions in answers]",
+    )
+)
+def code_contests(
+    files: tuple[str, ...],
+    ledger: str | None,
+    *,
+    validator_flags: str | None,
+    source: str,
+    license_: str,
+    as_json: bool,
+) -> None:
     """Import problems, tests and Python 3 programs of Code Contests (Parquet or JSON Lines), to be run here.
 
     \b
@@ -148,7 +170,7 @@ def code_contests(files: tuple[str, ...], ledger: str | None, *, source: str, li
     """
     from lapledger.workflows.data.import_results import import_problems
 
-    options = _import_options(source, license_)
+    options = _import_options(source, license_, validator_flags=validator_flags)
     with open_writer(read_settings(ledger=ledger).location, "lap import code-contests", TERMINAL) as writer:
         done = [import_problems(writer, Path(name), options) for name in files]
         cut = str(writer.ledger.cut())
@@ -179,13 +201,21 @@ def _import(
 
 
 def _import_options(
-    source: str, license_: str, *, campaign: str | None = None, model: str | None = None
+    source: str,
+    license_: str,
+    *,
+    campaign: str | None = None,
+    model: str | None = None,
+    validator_flags: str | None = None,
 ) -> "ImportOptions":
     from lapledger.producers.importers.events import Provenance
     from lapledger.workflows.data import import_results
 
     return import_results.ImportOptions(
-        campaign=campaign, model=model, provenance=Provenance(original_id=plain(source), license=plain(license_))
+        campaign=campaign,
+        model=model,
+        provenance=Provenance(original_id=plain(source), license=plain(license_)),
+        validator_flags=validator_flags,
     )
 
 

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 @click.option("--campaign", default=None, metavar="ID", help="Name of the campaign.  [default: after its plan]")
 @click.option("--references-only", is_flag=True, help="Run only the references, for a calibration.")
 @click.option("--every", type=click.IntRange(1), default=1, metavar="N", help="Run every Nth program of a problem.")
-@click.option("--limit", type=float, default=None, metavar="SECONDS", help="Hard time limit of one run.  [default: 10]")
+@click.option(
+    "--limit",
+    default=None,
+    metavar="SECONDS",
+    help="Hard time limit of one run; 'own': each problem's, else 10 s.  [default: own]",
+)
 @slots_option
 @click.option(
     "--repetitions", type=int, default=None, metavar="N", help="Timed runs per program and test.  [default: 1]"

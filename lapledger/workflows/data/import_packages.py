@@ -17,13 +17,14 @@ SELECT problem_id AS id FROM problem UNION ALL SELECT test_id FROM test UNION AL
 
 @dataclass(frozen=True, slots=True)
 class ImportedPackage:
-    """What one package added, and the excluded files as (path, reason)."""
+    """What one package added, the excluded files as (path, reason), and the keys of its files that are not known."""
 
     problem: str
     new_problems: int
     new_tests: int
     new_programs: int
     excluded: tuple[tuple[str, str], ...]
+    unknown_keys: tuple[str, ...]
 
 
 def read_packages(folders: Sequence[Path], reporter: Reporter) -> list[Package]:
@@ -49,6 +50,7 @@ def import_packages(session: LedgerWriter, packages: Sequence[Package]) -> list[
         session.producer.append(plan.events)
         stored |= plan.ids
         excluded = tuple((str(file.path), file.reason) for file in plan.left_out)
-        imported.append(ImportedPackage(plan.problem_id, plan.problems, plan.tests, plan.programs, excluded))
+        counts = plan.problems, plan.tests, plan.programs
+        imported.append(ImportedPackage(plan.problem_id, *counts, excluded, plan.unknown_keys))
     session.admit()
     return imported

@@ -43,11 +43,12 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """What the user states about the files."""
+    """What the user states about the files; flags of the answer check concern problems that are to be run."""
 
     campaign: str | None = None
     model: str | None = None
     provenance: Provenance
+    validator_flags: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +116,9 @@ def import_problems(writer: LedgerWriter, path: Path, options: ImportOptions) ->
     with closing(Questions(writer.ledger)) as questions:
         held = bool(_earlier(questions, code_contests.FORMAT, file))
         ids = _ids(questions)
-    counts, left_out, records = [0, 0, 0], list[str](), 0
+    counts, left_out, records, tolerant = [0, 0, 0], list[str](), 0, 0
     if not held:
-        rows = code_contests.rows(path, license=options.provenance.license)
+        rows = code_contests.rows(path, license=options.provenance.license, flags=options.validator_flags)
         with writer.reporter.progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
             for row in rows:
                 records += 1
@@ -125,6 +126,7 @@ def import_problems(writer: LedgerWriter, path: Path, options: ImportOptions) ->
                 if row.package is None:
                     left_out.append(row.reason)
                     continue
+                tolerant += "tolerance" in row.package.validator_flags
                 plan = import_package(row.package, writer.ledger.blobs, ids, importer=code_contests.IMPORTER)
                 writer.producer.append(plan.events)
                 ids |= plan.ids
@@ -144,7 +146,7 @@ def import_problems(writer: LedgerWriter, path: Path, options: ImportOptions) ->
         timings=0,
         left_out=tuple(left_out),
         unknown=code_contests.UNKNOWN,
-        figures={} if held else {"records": records, "new tests": counts[1]},
+        figures={} if held else {"records": records, "new tests": counts[1], "with float tolerance": tolerant},
     )
 
 

@@ -7,21 +7,26 @@ from typing import Any
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.events import CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
 from lapledger.ledger.questions.queries import DONE_WORKS, DURATIONS, Questions
-from lapledger.producers.campaigns.plan import Plan, PlanSettings, estimate_ns, is_reference, make_plan
+from lapledger.producers.campaigns.plan import OwnLimits, Plan, PlanSettings, estimate_ns, is_reference, make_plan
 from lapledger.producers.sandbox.limits import MIB
 from lapledger.settings import Settings
 
 TYPICAL_RUN_NS = 300_000_000
 OVERHEAD_NS = 30_000_000
+DEFAULT_LIMIT_S = 10
+DEFAULT_MEMORY_MIB = 1024
+DEFAULT_OUTPUT_MIB = 64
+"""Limits of one run where neither the problem nor the user states one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The programs and tests of a campaign, and the answer flags of their problems."""
+    """The programs and tests of a campaign, and the answer flags and own limits of their problems."""
 
     programs: tuple[ProgramAdded, ...]
     tests: tuple[TestAdded, ...]
     flags: dict[str, str]
+    own: dict[str, OwnLimits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,8 @@ def choose(questions: Questions, problems: Sequence[str], *, references_only: bo
     programs = [ProgramAdded(**row) for row in questions.rows(_PROGRAMS)]
     kept = [p for p in programs if p.problem_id in ids and (not references_only or is_reference(p))]
     tests = [TestAdded(**row) for row in questions.rows(_TESTS)]
-    flags = {row["problem_id"]: row["validator_flags"] for row in stored}
-    return Chosen(tuple(_thin(kept, every)), tuple(t for t in tests if t.problem_id in ids), flags)
+    problems_ = [row for row in stored if row["problem_id"] in ids]
+    return _chosen(_thin(kept, every), [t for t in tests if t.problem_id in ids], problems_)
 
 
 _PROGRAMS = "SELECT * FROM program WHERE source_blob IS NOT NULL ORDER BY problem_id, program_id"
@@ -71,11 +76,17 @@ def members_of(questions: Questions, opening: CampaignOpened) -> Chosen:
     programs = questions.rows("SELECT * FROM program WHERE list_contains($programs, program_id)", **wanted)
     problems = {"problems": list(opening.problems)}
     tests = questions.rows("SELECT * FROM test WHERE list_contains($problems, problem_id)", **problems)
-    flags = questions.rows("SELECT * FROM problem WHERE list_contains($problems, problem_id)", **problems)
+    stored = questions.rows("SELECT * FROM problem WHERE list_contains($problems, problem_id)", **problems)
+    return _chosen([ProgramAdded(**row) for row in programs], [TestAdded(**row) for row in tests], stored)
+
+
+def _chosen(programs: Sequence[ProgramAdded], tests: Sequence[TestAdded], problems: Sequence[dict[str, Any]]) -> Chosen:
+    limits = ("time_limit_ns", "memory_limit_bytes", "output_limit_bytes")
     return Chosen(
-        tuple(ProgramAdded(**row) for row in programs),
-        tuple(TestAdded(**row) for row in tests),
-        {row["problem_id"]: row["validator_flags"] for row in flags},
+        tuple(programs),
+        tuple(tests),
+        {row["problem_id"]: row["validator_flags"] for row in problems},
+        {row["problem_id"]: OwnLimits(*(row[name] for name in limits)) for row in problems},
     )
 
 
@@ -109,12 +120,13 @@ def plan_campaign(
     wanted = PlanSettings(
         service=settings.service,
         seed=settings.seed,
-        hard_limit_ns=round(settings.limit * 1e9),
-        memory_bytes=settings.memory_mb * MIB,
-        output_bytes=settings.output_mb * MIB,
+        hard_limit_ns=round((DEFAULT_LIMIT_S if settings.limit == "own" else settings.limit) * 1e9),
+        memory_bytes=(settings.memory_mb or DEFAULT_MEMORY_MIB) * MIB,
+        output_bytes=(settings.output_mb or DEFAULT_OUTPUT_MIB) * MIB,
         process_limit=settings.processes,
         repetitions=settings.repetitions,
         warmups=settings.warmups,
+        own=_in_force(chosen, settings),
     )
     plan = make_plan(chosen.programs, chosen.tests, wanted, name=name, once=once)
     campaign = plan.opening.campaign_id
@@ -124,6 +136,21 @@ def plan_campaign(
             f"campaign {campaign!r} was opened with other programs, tests or settings; name a new one with --campaign"
         )
     return Planned(plan, chosen)
+
+
+def _in_force(chosen: Chosen, settings: Settings) -> dict[str, OwnLimits]:
+    """The limits that problems of the campaign state, without those that the user sets for all."""
+    problems = {program.problem_id for program in chosen.programs}
+    own = {
+        problem: OwnLimits(
+            limits.time_ns if settings.limit == "own" else None,
+            limits.memory_bytes if settings.memory_mb is None else None,
+            limits.output_bytes if settings.output_mb is None else None,
+        )
+        for problem, limits in sorted(chosen.own.items())
+        if problem in problems
+    }
+    return {problem: limits for problem, limits in own.items() if limits != OwnLimits(None, None, None)}
 
 
 def left_of(questions: Questions, plan: Plan) -> Left:

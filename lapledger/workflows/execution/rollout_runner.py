@@ -84,7 +84,7 @@ class Runner:
         kept: list[ProgramAdded] = []
         for problem in problems if self._every else ():
             kept += [p for p in chosen.programs if p.problem_id == problem and is_reference(p)][:: self._every]
-        return Chosen((*programs, *kept), chosen.tests, chosen.flags)
+        return replace(chosen, programs=(*programs, *kept))
 
     @contextmanager
     def _alone(self, campaign: str) -> "Iterator[NamedLease]":

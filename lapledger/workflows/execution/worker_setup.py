@@ -127,11 +127,13 @@ def worker_context(
 def material_of(programs: Iterable[ProgramAdded], tests: Iterable[TestAdded], flags: dict[str, str]) -> Material:
     """Where the bytes of programs and tests lie."""
     listed = list(tests)
+    parsed = {text: AnswerFlags.parse(text) for text in {*flags.values(), *(t.validator_flags for t in listed)}}
     return Material(
         sources={p.program_id: p.source_blob for p in programs},
-        inputs={t.test_id: t.input_blob for t in listed},
-        answers={t.test_id: t.answer_blob for t in listed},
-        flags={problem: AnswerFlags.parse(text) for problem, text in flags.items()},
+        inputs={t.test_id: t.input_blob for t in listed if t.input_blob is not None},
+        answers={t.test_id: t.answer_blob for t in listed if t.answer_blob is not None},
+        flags={t.test_id: parsed[t.validator_flags or flags[t.problem_id]] for t in listed},
+        arguments={t.test_id: tuple(t.arguments) for t in listed if t.arguments},
     )
 
 
