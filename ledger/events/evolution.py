@@ -15,8 +15,9 @@ def project(table: pa.Table, stored: EventType, wanted: EventType) -> pa.Table:
     Columns that `stored` has and the table lacks stay away, so that a projection to few columns works too.
     """
     added = steps(stored, wanted)
+    first = pa.repeat(0, len(table))  # the one row of `added`; an empty list cannot be repeated as a value
     for field in added.schema:
-        table = table.append_column(field, pa.repeat(added[field.name][0], len(table)))
+        table = table.append_column(field, added[field.name].take(first))
     names = {*stored.schema.names, *added.column_names}
     event_columns = [name for name in wanted.schema.names if name in table.column_names]
     chosen = table.select([*event_columns, *(name for name in table.column_names if name not in names)])

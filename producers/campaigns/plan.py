@@ -33,7 +33,7 @@ _NO_LIMITS = OwnLimits(None, None, None)
 class PlanSettings:
     """What a user may set about a campaign; times in nanoseconds, sizes in bytes.
 
-    `own` are the limits that problems state and that are in force, by problem; the campaign's rule the others.
+    `problem_limits` are the limits that problems state and that are in force; for others the campaign's count.
     """
 
     service: str
@@ -44,13 +44,15 @@ class PlanSettings:
     process_limit: int
     repetitions: int
     warmups: int
-    own: Mapping[str, OwnLimits] = field(default_factory=dict)
+    problem_limits: Mapping[str, OwnLimits] = field(default_factory=dict)
 
     @property
     def stated(self) -> str:
         """Canonical JSON of all settings; own limits appear only where there are any."""
         settings = asdict(self)
-        return json.dumps(settings if self.own else {k: v for k, v in settings.items() if k != "own"}, sort_keys=True)
+        if not self.problem_limits:
+            del settings["problem_limits"]
+        return json.dumps(settings, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def make_plan(
     digest = sha256_fields("plan", settings.stated, *ids)
     campaign = name or f"c-{digest[:12]}"
     requests = tuple(
-        _request(campaign, position, *work, own=settings.own.get(work[0], _NO_LIMITS))
+        _request(campaign, position, *work, limits=settings.problem_limits.get(work[0], _NO_LIMITS))
         for position, work in enumerate(works)
     )
     run = {request.program_id for request in requests}
@@ -108,7 +110,7 @@ def make_plan(
 
 
 def _request(
-    campaign: str, position: int, problem: str, program: str, test: str, *, own: OwnLimits
+    campaign: str, position: int, problem: str, program: str, test: str, *, limits: OwnLimits
 ) -> ExecutionRequested:
     return ExecutionRequested(
         work_id=work_id(campaign, program, test, 0),
@@ -119,9 +121,9 @@ def _request(
         block=0,
         position=position,
         lane=str(position % LANES),
-        limit_ns=own.time_ns,
-        memory_bytes=own.memory_bytes,
-        output_limit_bytes=own.output_bytes,
+        limit_ns=limits.time_ns,
+        memory_bytes=limits.memory_bytes,
+        output_limit_bytes=limits.output_bytes,
     )
 
 

@@ -20,7 +20,7 @@ from lapledger.producers.importers.records import Record
 
 FORMAT = "code-contests"
 TOOL = "Code Contests"
-IMPORTER = f"{FORMAT} 1"
+IMPORTER = f"{FORMAT} 2"
 MAX_GROUP_BYTES = 4096 * MIB
 """A row group of a Parquet file unpacks to at most this many bytes."""
 UNKNOWN = (

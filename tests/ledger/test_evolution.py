@@ -1,4 +1,4 @@
-"""Old facts read as new ones: version 1 of `execution.requested`, sealed and in the tail, by Arrow and by SQL alike."""
+"""Old facts read as new ones: old versions of `execution.requested`, sealed and in the tail, by Arrow and by SQL."""
 
 from contextlib import closing
 from dataclasses import asdict
@@ -27,11 +27,11 @@ from lapledger.ledger.streams.producer import Producer
 from tests.ledger.facts import GOLDEN
 
 NAME = "execution.requested"
-OLD, NEW = EVENTS[NAME, 1], EVENTS[NAME, 2]
+OLD, MIDDLE, NEW = (EVENTS[NAME, version] for version in (1, 2, 3))
 
 
 def request(position: int) -> dict[str, object]:
-    """What both versions say of a work."""
+    """What all versions have of a work."""
     ids = {"campaign_id": "c", "program_id": "p/g", "test_id": f"p/t{position}"}
     return {
         "work_id": work_id("c", "p/g", f"p/t{position}", 0),
@@ -43,12 +43,12 @@ def request(position: int) -> dict[str, object]:
 
 
 def old(position: int) -> ExecutionRequestedV1:
-    """A request as version 1 tells it."""
+    """A request of version 1."""
     return ExecutionRequestedV1(**request(position))
 
 
 def new(position: int, lane: str) -> ExecutionRequested:
-    """A request as version 2 tells it."""
+    """A request of version 3."""
     return ExecutionRequested(**request(position), lane=lane)
 
 
@@ -83,8 +83,8 @@ def by_position(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def test_arrow_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
-    """Every column, in the order of version 2; each stored version by itself is still there."""
-    table = events(mixed, NAME, 2, mixed.cut())
+    """Every column, in the order of version 3; each stored version by itself is still there."""
+    table = events(mixed, NAME, 3, mixed.cut())
     assert table.column_names[: len(NEW.columns)] == NEW.schema.names
     assert by_position(table.select(NEW.schema.names).to_pylist()) == DUE
     assert events(mixed, NAME, 1, mixed.cut())["position"].to_pylist() == [0, 1, 2, 3]
@@ -99,7 +99,7 @@ def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
         assert by_position(questions.rows(f"SELECT {columns} FROM request")) == DUE
         assert by_position(questions.rows("SELECT * FROM request WHERE campaign_id = $c", c="c")) == DUE
         raw = questions.query("SELECT * FROM execution_requested ORDER BY _stream, _partition, _admission, _row")
-        assert raw.equals(events(mixed, NAME, 2, mixed.cut()).cast(raw.schema))
+        assert raw.equals(events(mixed, NAME, 3, mixed.cut()).cast(raw.schema))
         user = questions.query_user("SELECT position FROM execution_requested WHERE lane = '4' ORDER BY position")
         assert user["position"].to_pylist() == [0, 1, 2, 3, 4, 6]
 
@@ -107,28 +107,30 @@ def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
 def test_what_a_version_added_can_be_filtered_by(mixed: Ledger) -> None:
     """Old rows meet the value that they are read with."""
     cut = mixed.cut()
-    lane_four = events(mixed, NAME, 2, cut, columns=["position"], where={"lane": ["4"]})
+    lane_four = events(mixed, NAME, 3, cut, columns=["position"], where={"lane": ["4"]})
     assert sorted(lane_four["position"].to_pylist()) == [0, 1, 2, 3, 4, 6]
-    assert events(mixed, NAME, 2, cut, columns=["position"], where={"lane": ["7"]})["position"].to_pylist() == [7]
+    assert events(mixed, NAME, 3, cut, columns=["position"], where={"lane": ["7"]})["position"].to_pylist() == [7]
 
 
 def test_old_requests_keep_their_order_among_the_new_ones_of_their_partition(mixed: Ledger) -> None:
     """Versions share a partition; the order is that of admission."""
-    table = events(mixed, NAME, 2, mixed.cut(), columns=["position"])
+    table = events(mixed, NAME, 3, mixed.cut(), columns=["position"])
     origins = list(zip(*(table[name].to_pylist() for name in ("_partition", "_admission", "_row")), strict=True))
     assert origins == sorted(origins)
 
 
 def test_each_step_is_declared_once() -> None:
-    """From the declaration of version 2 alone: one row that says what is added."""
-    assert versions_of(latest(NAME)) == [OLD, NEW]
-    assert steps(OLD, NEW).to_pylist() == [{"lane": "4"}]
+    """From the declarations of versions 2 and 3 alone: one row that says what is added."""
+    limits = {"limit_ns": None, "memory_bytes": None, "output_limit_bytes": None}
+    assert versions_of(latest(NAME)) == [OLD, MIDDLE, NEW]
+    assert steps(OLD, NEW).to_pylist() == [{"lane": "4", **limits}]
+    assert steps(MIDDLE, NEW).to_pylist() == [limits]
     assert steps(NEW, NEW).num_columns == 0
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_golden_sample_of_each_version_is_read(version: int) -> None:
-    """The bytes that were written then, as version 2."""
+    """The bytes that were written then, as version 3."""
     stored = EVENTS[NAME, version]
     with pa.ipc.open_stream((GOLDEN / f"{NAME}.v{version}.arrow").read_bytes()) as reader:
         table = pa.Table.from_batches(list(reader))
@@ -137,6 +139,8 @@ def test_a_golden_sample_of_each_version_is_read(version: int) -> None:
     assert read.select(OLD.schema.names).equals(
         table.select(OLD.schema.names).cast(read.select(OLD.schema.names).schema)
     )
+    if version < 3:
+        assert read["limit_ns"].null_count == len(table)
     if version == 1:
         assert read["lane"].to_pylist() == ["4"] * len(table)
 
@@ -158,3 +162,14 @@ def test_an_event_of_training_may_leave_more_unknown_than_before(name: str, unkn
     read = project(table, first, second)
     assert read.schema.names == second.schema.names
     assert read.to_pydict() == table.to_pydict()
+
+
+def test_a_list_that_a_version_added_is_empty_in_older_rows() -> None:
+    """`arguments` of `test.added` 3; a table without rows is projected, too."""
+    first, third = EVENTS["test.added", 1], EVENTS["test.added", 3]
+    with pa.ipc.open_stream((GOLDEN / "test.added.v1.arrow").read_bytes()) as reader:
+        table = pa.Table.from_batches(list(reader))
+    read = project(table, first, third)
+    assert read["arguments"].to_pylist() == [[]] * len(table)
+    assert read["validator_flags"].to_pylist() == [""] * len(table)
+    assert project(table.slice(0, 0), first, third).num_rows == 0

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus import files as bounds
 from lapledger.producers.corpus.documents import MAX_DOCUMENT_BYTES, parse
@@ -251,7 +252,6 @@ def test_links_inside_the_package_are_followed(tmp_path: Path) -> None:
         ({"data/sample/testdata.yaml": "accept_score: many\n"}, ["`accept_score` is 'many'"]),
         ({"data/sample/testdata.yaml": "accept_score: inf\n"}, ["`accept_score` has no bound"]),
         ({"data/sample/testdata.yaml": "grading: custom\n"}, ["custom graders are not supported"]),
-        ({"data/sample/testdata.yaml": "output_validator_flags: case_sensitive\n"}, ["of one group are not supported"]),
         ({"/".join(["data/secret", *["d"] * 40, "1.in"]): "1"}, ["nested deeper than 16"]),
         ({"data/secret/new\nline.in": "1"}, ["a name with unprintable characters"]),
     ],
@@ -432,3 +432,105 @@ def test_a_link_written_as_text_that_leads_nowhere_is_refused(tmp_path: Path, te
     message = refusal(write(tmp_path, {"data/secret/group2/x.in": text, "data/secret/group2/x.ans": "1\n"}))
     assert "data/secret/group2/x.in: " in message
     assert output in message
+
+
+# What a package sets for its tests, and its limits
+
+
+def test_settings_are_inherited_down_to_the_test(tmp_path: Path) -> None:
+    """The nearest file counts: data/, the group's folder, the test's own; an empty list sets nothing."""
+    package = read_package(
+        write(
+            tmp_path / "p",
+            {
+                "problem.yaml": "problem_format_version: 2025-09\nname: Half\n",
+                "data/test_group.yaml": "output_validator_args: [float_tolerance, '1E-6']\n",
+                "data/secret/a/test_group.yaml": "args: [--factor, '2']\n",
+                **pair("data/secret/a/1"),
+                **pair("data/secret/a/2"),
+                "data/secret/a/2.yaml": "args: []\noutput_validator_args: [case_sensitive]\nhint: double it\n",
+            },
+        )
+    )
+    settings = {test.path: (test.validator_flags, test.arguments) for test in package.tests}
+    assert settings == {
+        "sample/1": ("float_tolerance 1E-6", ()),
+        "secret/a/1": ("float_tolerance 1E-6", ("--factor", "2")),
+        "secret/a/2": ("case_sensitive", ()),
+    }
+    assert package.unknown_keys == ()
+
+
+def test_legacy_flags_of_a_group_add_to_those_of_the_problem(tmp_path: Path) -> None:
+    """As the reference tools do: both are passed to the validator, the group's last."""
+    package = read_package(
+        write(
+            tmp_path / "p",
+            {
+                "problem.yaml": "name: Half\nvalidator_flags: case_sensitive\n",
+                "data/secret/testdata.yaml": "output_validator_flags: float_tolerance 1e-4\n",
+                **pair("data/secret/1"),
+            },
+        )
+    )
+    assert [test.validator_flags for test in package.tests] == ["", "case_sensitive float_tolerance 1e-4"]
+
+
+def test_own_limits_are_read_and_make_another_problem(tmp_path: Path) -> None:
+    """Seconds and MiB as the format has them; a package without limits keeps the id that it always had."""
+    plain = read_package(write(tmp_path / "a", {}))
+    stated = {"problem.yaml": f"{BASE['problem.yaml']}limits: {{time_limit: 0.5, memory: 128, output: 8}}\n"}
+    limited = read_package(write(tmp_path / "b", stated))
+    sizes = limited.memory_limit_bytes, limited.output_limit_bytes
+    assert (limited.time_limit_ns, *sizes) == (500_000_000, 128 << 20, 8 << 20)
+    assert (plain.time_limit_ns, plain.memory_limit_bytes, plain.output_limit_bytes) == (None, None, None)
+    assert plain.digest != limited.digest
+    texts = ["sample/1", *(hashlib.sha256(text).hexdigest() for text in (b"1 2\n", b"3\n"))]
+    assert plain.digest == sha256_fields("package", "", "", 0, *texts)
+
+
+def test_unknown_keys_are_named_with_their_file(tmp_path: Path) -> None:
+    """Those that no version of the format has, in problem.yaml, its limits, groups and tests."""
+    package = read_package(
+        write(
+            tmp_path / "p",
+            {
+                "problem.yaml": "name: Sum\nlimit: 2\nlimits: {tims_limit: 1}\n",
+                "data/secret/test_group.yaml": "outputvalidator_args: [case_sensitive]\n",
+                **pair("data/secret/1"),
+                "data/secret/1.yaml": "max_score: 3\n",
+            },
+        )
+    )
+    assert set(package.unknown_keys) == {
+        "problem.yaml: limit",
+        "problem.yaml: limits.tims_limit",
+        "data/secret/test_group.yaml: outputvalidator_args",
+        "data/secret/1.yaml: max_score",
+    }
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ({"problem.yaml": "name: x\nproblem_format_version: 2031-01\n"}, "problem_format_version `2031-01`"),
+        ({"problem.yaml": "name: x\nconstants: {n: 3}\n"}, "`constants` are not supported"),
+        ({"problem.yaml": "name: x\nlimits: 5\n"}, "`limits` is no mapping"),
+        ({"problem.yaml": "name: x\nlimits: {memory: -1}\n"}, "`limits.memory` is '-1'"),
+        ({"problem.yaml": "name: x\nlimits: {memory: 99999999}\n"}, "`limits.memory` is '99999999'"),
+        ({"data/sample/1.yaml": "args: --factor\n"}, "`args` is no list of strings"),
+        ({"data/sample/1.yaml": "args: [[a]]\n"}, "`args` is no list of strings"),
+        ({"data/sample/1.yaml": f"args: [{'x' * 5000}]\n"}, "4096 characters in one"),
+        ({"data/sample/1.yaml": "output_validator_args: [tolerance, '1']\n"}, "'tolerance' is no answer flag"),
+        ({"data/sample/2.yaml": "hint: x\n"}, "2.yaml: has no .in file beside it"),
+        ({"data/sample/1.files/a.txt": "x"}, "input files are not supported"),
+        ({"data/secret/test_group.yaml": "static_validation_score: 10\n"}, "static validators are not supported"),
+        ({"static_validator/run.py": "x"}, "static validators are not supported"),
+        ({"include/python3/lib.py": "x"}, "files that are added to every program"),
+    ],
+)
+def test_what_would_change_verdicts_and_is_not_supported_is_refused(
+    tmp_path: Path, extra: Contents, message: str
+) -> None:
+    """In one line each, never passed over."""
+    assert message in refusal(write(tmp_path / "p", extra))

@@ -141,7 +141,11 @@ def test_code_contests_become_problems_that_can_be_run(tmp_path: Path, form: str
     ledger = new_ledger(tmp_path)
     path = WRITERS[form](tmp_path / f"test.{form}", contest("1575_A. Doubles"))
     (seen,) = imported(ledger, "code-contests", path, "--license", "CC BY 4.0")
-    assert (seen["problems"], seen["programs"], seen["figures"]) == (1, 3, {"records": 1, "new tests": 4})
+    assert (seen["problems"], seen["programs"], seen["figures"]) == (
+        1,
+        3,
+        {"records": 1, "new tests": 4, "with float tolerance": 0},
+    )
     assert seen["left_out"] == ["1575_A. Doubles: 1 programs accepted in CPP"]
     columns = "slug, name, source, license, tier, time_limit_ns, importer"
     assert sql(ledger, f"SELECT {columns} FROM problem") == [
@@ -152,7 +156,7 @@ def test_code_contests_become_problems_that_can_be_run(tmp_path: Path, form: str
             "CC BY 4.0",
             "A",
             2_500_000_000,
-            "code-contests 1",
+            "code-contests 2",
         ]
     ]
     tests = (
@@ -174,6 +178,41 @@ def test_code_contests_become_problems_that_can_be_run(tmp_path: Path, form: str
         "SELECT p.label, e.outcome, count(*) FROM execution e JOIN program p USING (program_id) GROUP BY ALL ORDER BY 1"
     )
     assert sql(ledger, outcome) == [["accepted", "accepted", 8], ["incorrect", "wrong_answer", 4]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "flags", "stored"),
+    [
+        ("3.500000000000\n", (), "float_tolerance 1e-6"),
+        ("3\n-0.5 x\n", (), "float_tolerance 1e-6"),
+        ("v1.2.3 3. .5 1e5\n", (), ""),
+        ("7\n", ("--validator-flags", "float_tolerance 1e-9"), "float_tolerance 1e-9"),
+        ("3.5\n", ("--validator-flags", ""), ""),
+    ],
+)
+def test_fractions_in_answers_bring_a_tolerance(
+    tmp_path: Path, answer: str, flags: tuple[str, ...], stored: str
+) -> None:
+    """The customary 1e-6 where an answer holds a decimal fraction and nobody states flags; the report counts it."""
+    problem = contest("half")
+    problem["private_tests"]["output"][0] = answer
+    problem["memory_limit_bytes"] = 256_000_000
+    ledger = new_ledger(tmp_path)
+    (seen,) = imported(ledger, "code-contests", as_lines(tmp_path / "half.jsonl", problem), *flags)
+    assert seen["figures"]["with float tolerance"] == int("tolerance" in stored)
+    assert sql(ledger, "SELECT validator_flags, memory_limit_bytes FROM problem") == [[stored, 256_000_000]]
+
+
+def test_unknown_validator_flags_are_refused(tmp_path: Path) -> None:
+    """Before anything is stored."""
+    ledger, path = new_ledger(tmp_path), as_lines(tmp_path / "half.jsonl", contest("half"))
+    done = lap("import", "code-contests", path, "--validator-flags", "tolerant", "--ledger", ledger)
+    assert (done.code, done.err) == (
+        2,
+        "lap: --validator-flags: 'tolerant' is no answer flag: use case_sensitive, space_change_sensitive,"
+        " float_tolerance E, float_absolute_tolerance E, float_relative_tolerance E\n",
+    )
+    assert sql(ledger, "SELECT count(*) FROM problem") == [[0]]
 
 
 def test_code_contests_go_on_where_they_stopped(tmp_path: Path) -> None:

@@ -42,8 +42,21 @@ FIELDS: dict[str, Any] = {
 }
 """Every field of a criterion with its default; a default never changes."""
 MODULES = (
-    *("__init__", "checks", "cli", "durations", "facts", "judging", "known", "mapping", "replay", "report", "scores"),
-    *("sources", "student_t", "tables", "graded_runs"),
+    *(
+        "__init__",
+        "checks",
+        "cli",
+        "durations",
+        "facts",
+        "graded_runs",
+        "judging",
+        "known",
+        "mapping",
+        "replay",
+        "report",
+        "scores",
+    ),
+    *("sources", "student_t", "tables"),
 )
 """The modules that travel as the package `lapbundle.replayer`."""
 PARTS = (

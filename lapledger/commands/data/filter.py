@@ -11,9 +11,15 @@ from lapledger.workflows.session import open_writer
 
 @click.command()
 @campaign_option
+@click.option(
+    "--limit",
+    type=click.Choice(["own", "executed"]),
+    default="own",
+    help="Limits that labels are checked under: each problem's own, or those of the run.  [default: own]",
+)
 @ledger_option
 @json_option
-def command(campaign: str | None, ledger: str | None, as_json: bool) -> None:
+def command(campaign: str | None, limit: str, ledger: str | None, as_json: bool) -> None:
     """Exclude labels that the run contradicts, and problems whose tests are too short to time.
 
     Decisions are stored as events and do not change; only problems whose every execution has an outcome are decided.
@@ -25,7 +31,7 @@ def command(campaign: str | None, ledger: str | None, as_json: bool) -> None:
     from lapledger.workflows.data.filter_campaign import filter_campaign
 
     with open_writer(read_settings(ledger=ledger).location, "lap filter", TERMINAL) as session:
-        result = filter_campaign(session, campaign)
+        result = filter_campaign(session, campaign, own_limits=limit == "own")
         cut = str(session.ledger.cut())
     columns = ("rule", "subject", "id", "figure", "reason")
     rows = [(d.rule, d.subject, d.subject_id, d.figure, d.reason) for d in result.decisions if not d.kept]

@@ -1,13 +1,18 @@
 """Filter decisions after a run: labels that re-execution contradicts, and problems whose tests can be timed."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from lapledger.ledger.events import FilterDecided
 from lapledger.ledger.questions.queries import Questions
+from lapledger.producers.campaigns.plan import OwnLimits
 from lapledger.producers.corpus.filters import Execution, duration, relabel
 from lapledger.replay.loading import Snapshot, is_closed, load
-from lapledger.replay.measurements import Outcome, ProblemMeasurements, robust_cv
+from lapledger.replay.measurements import Bytes, Outcome, ProblemMeasurements, robust_cv
 from lapledger.workflows.session import LedgerWriter
+
+NO_LIMITS: Mapping[str, OwnLimits] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +23,15 @@ class FilterResult:
     new: int
 
 
-def filter_campaign(session: LedgerWriter, campaign: str | None) -> FilterResult:
-    """Decides every closed problem of the campaign and appends the decisions that are not stored yet."""
+def filter_campaign(session: LedgerWriter, campaign: str | None, *, own_limits: bool = True) -> FilterResult:
+    """Decides every closed problem of the campaign and appends the decisions that are not stored yet.
+
+    With `own_limits` a run that took longer than its problem's own limit, or more memory, counts as stopped there.
+    """
     questions = Questions(session.ledger)
     try:
-        decisions = decide(load(questions, campaign))
+        limits = {row["problem_id"]: OwnLimits(row["t"], row["m"], None) for row in questions.rows(_LIMITS)}
+        decisions = decide(load(questions, campaign), limits if own_limits else {})
         stored = {tuple(row.values()) for row in questions.rows("SELECT campaign_id, subject_id, rule FROM filter")}
     finally:
         questions.close()
@@ -32,22 +41,40 @@ def filter_campaign(session: LedgerWriter, campaign: str | None) -> FilterResult
     return FilterResult(tuple(decisions), len(new))
 
 
-def decide(snapshot: Snapshot) -> list[FilterDecided]:
+_LIMITS = "SELECT problem_id, time_limit_ns AS t, memory_limit_bytes AS m FROM problem"
+
+
+def decide(snapshot: Snapshot, limits: Mapping[str, OwnLimits] = NO_LIMITS) -> list[FilterDecided]:
     """A decision for every label, and the duration filter of every problem, from a campaign's outcomes.
 
     Only problems whose every execution has an outcome are decided: a decision is a fact and does not change.
     """
     decisions: list[FilterDecided] = []
     for m in filter(is_closed, snapshot.problems):
-        relabelled = [relabel(_execution(m, row)) for row in range(len(m.programs))]
+        outcomes = _outcomes(m, limits.get(m.problem))
+        relabelled = [relabel(_execution(m, row, outcomes[row].tolist())) for row in range(len(m.programs))]
         decisions += [decision for decision in relabelled if decision is not None]
         tests = int(m.tests.optimization.sum())
         decisions.append(duration(m.campaign, m.problem, robust_cv(m), tests=tests))
     return decisions
 
 
-def _execution(m: ProblemMeasurements, row: int) -> Execution:
-    outcomes = {test: _NAMES[Outcome(int(code))] for test, code in zip(m.tests.ids, m.outcome[row], strict=True)}
+def _outcomes(m: ProblemMeasurements, limits: OwnLimits | None) -> Bytes:
+    """The outcomes [P, T] under limits: as a worker that enforces them would have recorded them."""
+    outcome = m.outcome.copy()
+    over = (
+        ("memory", limits and limits.memory_bytes, Outcome.MEMORY_LIMIT),
+        ("wall", limits and limits.time_ns, Outcome.TIME_LIMIT),
+    )
+    for clock, limit, stopped in over:
+        if limit is not None and m.wall_ns.shape[-1]:
+            longest = m.on_clock(clock).max(axis=-1)
+            outcome[(outcome <= Outcome.WRONG_ANSWER) & (outcome >= 0) & (longest > limit)] = stopped
+    return outcome
+
+
+def _execution(m: ProblemMeasurements, row: int, codes: Sequence[int]) -> Execution:
+    outcomes = {test: _NAMES[Outcome(code)] for test, code in zip(m.tests.ids, codes, strict=True)}
     correctness = {test for test, counts in zip(m.tests.ids, m.tests.correctness, strict=True) if counts}
     return Execution(
         campaign_id=m.campaign,

@@ -26,7 +26,7 @@ class Chosen:
     programs: tuple[ProgramAdded, ...]
     tests: tuple[TestAdded, ...]
     flags: dict[str, str]
-    own: dict[str, OwnLimits]
+    limits: dict[str, OwnLimits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def plan_campaign(
         process_limit=settings.processes,
         repetitions=settings.repetitions,
         warmups=settings.warmups,
-        own=_in_force(chosen, settings),
+        problem_limits=_in_force(chosen, settings),
     )
     plan = make_plan(chosen.programs, chosen.tests, wanted, name=name, once=once)
     campaign = plan.opening.campaign_id
@@ -141,16 +141,16 @@ def plan_campaign(
 def _in_force(chosen: Chosen, settings: Settings) -> dict[str, OwnLimits]:
     """The limits that problems of the campaign state, without those that the user sets for all."""
     problems = {program.problem_id for program in chosen.programs}
-    own = {
+    stated = {
         problem: OwnLimits(
             limits.time_ns if settings.limit == "own" else None,
             limits.memory_bytes if settings.memory_mb is None else None,
             limits.output_bytes if settings.output_mb is None else None,
         )
-        for problem, limits in sorted(chosen.own.items())
+        for problem, limits in sorted(chosen.limits.items())
         if problem in problems
     }
-    return {problem: limits for problem, limits in own.items() if limits != OwnLimits(None, None, None)}
+    return {problem: limits for problem, limits in stated.items() if limits != OwnLimits(None, None, None)}
 
 
 def left_of(questions: Questions, plan: Plan) -> Left:
