@@ -1,9 +1,11 @@
 """pyperf's benchmark files: every value of every process, warm-ups marked, and the machine that gave them.
 
-A benchmark is a problem with one program, which is its own reference. Values are seconds of one loop, as stored.
+A benchmark is a problem with one program, which is its own reference. Values are seconds of one loop, as stored, in
+whole nanoseconds: how many lose more than 1% by that is counted.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from lapledger.ledger.codec.canonical import sha256_fields
@@ -27,6 +29,7 @@ UNKNOWN = (
     "limits, processor time, context switches, start-up",
     "which process gave which repetition: they lie in their order, process after process",
 )
+ROUNDED = "rounded by more than 1%"
 _HOST = ("hostname", "platform", "cpu_model_name")
 _MEMORY = ("command_max_rss", "mem_max_rss")
 _MAX_METADATA_BYTES = 64 * 1024
@@ -63,8 +66,21 @@ def read(path: Path, model: str | None = None) -> Results:
                 for problem in problems.values()
                 for repetition in problem.programs[0].runs[0].repetitions
             ),
+            ROUNDED: sum(map(_rounded, _values(suite))),
         },
     )
+
+
+def _values(suite: Record) -> Iterator[float]:
+    """Every value in seconds of every benchmark, warm-ups excluded; they were checked when the benchmarks were read."""
+    for benchmark in suite.records("benchmarks", "benchmark"):
+        for run in benchmark.records("runs", "run"):
+            yield from run.numbers("values") if run.has("values") else ()
+
+
+def _rounded(seconds: float) -> bool:
+    """Whether whole nanoseconds differ from a duration by more than 1% of it."""
+    return abs(round(seconds * 1e9) - seconds * 1e9) > 0.01 * seconds * 1e9
 
 
 def _benchmarks(suite: Record, shared: Record) -> tuple[dict[str, ResultProblem], list[str]]:

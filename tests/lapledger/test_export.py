@@ -139,6 +139,64 @@ def test_datasets_loads_the_folder(home: Path, tmp_path: Path, monkeypatch: pyte
     assert sorted(row["wall_ns"] for row in timings if row["program_id"] == MIDDLE) == [25_000_000] * 2
 
 
+@pytest.fixture
+def untimed(tmp_path: Path) -> Path:
+    """A ledger with an imported campaign that has verdicts and no timing."""
+    question = {
+        "question_title": "q",
+        "question_content": "Add.",
+        "platform": "atcoder",
+        "question_id": "abc1_a",
+        "contest_id": "abc1",
+        "contest_date": "2024-01-01T00:00:00",
+        "starter_code": "",
+        "difficulty": "easy",
+        "output_list": ["x"],
+        "code_list": ["print(1)"],
+        "graded_list": [True],
+        "pass@1": 1.0,
+        "metadata": ["{}"],
+    }
+    (tmp_path / "m_eval_all.json").write_text(json.dumps([question]))
+    well("ledger", "init", "--ledger", tmp_path / ".lap")
+    file = tmp_path / "m_eval_all.json"
+    well("import", "livecodebench", file, "--model", "m", "--campaign", "main", "--ledger", tmp_path / ".lap")
+    return tmp_path
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_datasets_loads_every_table_of_the_card(
+    home: Path, untimed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, timed: bool
+) -> None:
+    """What the card lists loads, whether there are timings or not; a table without rows is on neither side."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    criterion = "top-50" if timed else "rlvr"
+    done = well(
+        "export", "datasets", tmp_path / "out", "--criterion", criterion, "--json", cwd=home if timed else untimed
+    )
+    filled = {name for name, rows in done.json["rows"].items() if rows}
+    out, cache = str(tmp_path / "out"), str(tmp_path / "cache")
+    assert set(datasets.get_dataset_config_names(out)) == filled
+    assert ("timings" in filled) == timed
+    for name in sorted(filled):
+        table = datasets.load_dataset(out, name, split="train", cache_dir=cache)
+        assert len(table) == done.json["rows"][name]
+
+
+def test_what_has_no_timing_goes_out_in_every_shape(untimed: Path, tmp_path: Path) -> None:
+    """Each file is read back by its reader: CSV with its header, JSON with the one right sample, an intact bundle."""
+    for _, shape in SIX[1:]:
+        model = () if shape in ("csv", "bundle") else ("--model", "m")
+        well("export", shape, tmp_path / shape, "--criterion", "rlvr", *model, cwd=untimed)
+    with (tmp_path / "csv" / "timings.csv").open() as file:
+        assert list(csv.DictReader(file)) == []
+    (task,) = json.loads((tmp_path / "evalplus").read_text())["eval"].values()
+    assert [row["base_status"] for row in task] == ["pass"]
+    assert [row["graded_list"] for row in json.loads((tmp_path / "livecodebench").read_text())] == [[True]]
+    assert json.loads((tmp_path / "inspect").read_text())["results"]["scores"][0]["metrics"]["accuracy"]["value"] == 1
+    assert well("export", "check", tmp_path / "bundle").out.splitlines()[-1] == "proven and replayed"
+
+
 def test_csv_files_hold_every_table(home: Path, tmp_path: Path) -> None:
     """Rows by hand: 7 programs, 2 tests, 13 runs; null is an empty cell."""
     done = well("export", "csv", tmp_path / "out", "--criterion", "top-50", "--json", cwd=home).json

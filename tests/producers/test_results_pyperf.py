@@ -130,7 +130,7 @@ def test_warm_ups_are_marked_and_memory_is_that_of_the_process(tmp_path: Path) -
     path = write(tmp_path / "suite.json", suite(benchmark("nbody", [0.1, 0.2], [0.3], description="Bodies")))
     (seen,) = imported(ledger, "pyperf", path)
     assert seen["campaign"].startswith("pyperf-machine-")
-    assert seen["figures"] == {"benchmarks": 1, "repetitions": 3}
+    assert seen["figures"] == {"benchmarks": 1, "repetitions": 3, "rounded by more than 1%": 0}
     columns = "repetition, warmup, wall_ns // 1000000, peak_memory_bytes"
     assert sql(ledger, f"SELECT {columns} FROM timing ORDER BY repetition") == [
         [0, True, 9000, None],
@@ -146,6 +146,14 @@ def test_warm_ups_are_marked_and_memory_is_that_of_the_process(tmp_path: Path) -
     assert sql(ledger, "SELECT tool_version, model, source_metadata FROM imported") == [
         ["2.5.0", "", json.dumps({"hostname": "machine", "perf_version": "2.5.0", "unit": "second"})]
     ]
+
+
+def test_values_that_whole_nanoseconds_round_are_counted(tmp_path: Path) -> None:
+    """1.8 and 0.41 ns lose 11% and everything, 60.4 ns loses 0.7%, and 7 ns nothing."""
+    values = benchmark("attr", [1.8e-9, 0.41e-9, 60.4e-9, 7e-9])
+    path = write(tmp_path / "suite.json", suite(values))
+    done = well("import", "pyperf", path, "--ledger", new_ledger(tmp_path))
+    assert "suite.json: 2 values lose more than 1% in whole nanoseconds" in done.err
 
 
 def test_only_seconds_are_timings(tmp_path: Path) -> None:

@@ -108,11 +108,12 @@ def _runs(bundle: BundleFile, campaign: str, limit_ns: int) -> dict[tuple[str, s
 
 def _timings(bundle: BundleFile, campaign: str, attempts: Sequence[str]) -> tuple[dict[str, Any], Any]:
     """The timings of some attempts but for warm-ups, by attempt and repetition; where those of each attempt begin."""
-    table = bundle.events("timing.measured", (*TIMED, *MORE))
+    table, names = bundle.events("timing.measured", (*TIMED, *MORE)), ("wall_ns", "user_ns", "system_ns", *MORE)
+    if not table.num_rows:  # its columns have no types then
+        return {name: np.zeros(0, np.int64) for name in names}, np.zeros(len(attempts) + 1, np.int64)
     table = table.filter(pc.and_(pc.equal(table["campaign_id"], campaign), pc.invert(table["warmup"])))
     attempt = pc.fill_null(pc.index_in(table["attempt_id"], value_set=pa.array(attempts, pa.string())), -1).to_numpy()
     order = np.lexsort((table["repetition"].to_numpy(), attempt))
     order = order[np.searchsorted(attempt[order], 0) :]
     bounds = np.searchsorted(attempt[order], np.arange(len(attempts) + 1))
-    names = ("wall_ns", "user_ns", "system_ns", *MORE)
     return {name: pc.fill_null(table[name], UNKNOWN).to_numpy()[order] for name in names}, bounds

@@ -231,6 +231,11 @@ def _show(done: Sequence["ImportSummary"], cut: str, *, as_json: bool) -> None:
             print_message(f"{plain(result.file)} is already imported, as {result.campaign or 'problems'}")
         if result.left_out:
             print_message(f"{plain(result.file)}: {len(result.left_out)} excluded, first {plain(result.left_out[0])}")
+        if rounded := result.figures.get("rounded by more than 1%"):
+            print_message(
+                f"warning: {plain(result.file)}: {rounded} values lose more than 1% in whole nanoseconds; ratios of"
+                " such short durations mean little"
+            )
     rows = [
         (
             result.file,
