@@ -69,16 +69,17 @@ class Ledger:
         """Its folder and cut."""
         return f"<lapledger.Ledger {self._folder}, {'closed' if self._queries is None else f'cut {self._cut}'}>"
 
-    def sql(self, query: str, **parameters: Any) -> Table:
+    def sql(self, query: str, *, timeout: float = 60.0, **parameters: Any) -> Table:
         """The rows of one SELECT over the documented views; `$name` in the query is the parameter `name`.
 
-        UserError where the query is no single SELECT, or names what is not there.
+        UserError where the query is no single SELECT, names what is not there, takes longer than `timeout` seconds or
+        more memory (1 GB), or has an answer of more than 512 MiB.
         """
         from lapledger.ledger.questions.queries import Questions
 
         queries = Questions(self._open().ledger, self._open().cut)  # a user's query locks its connection's settings
         try:
-            return Table(queries.query_user(query, parameters=parameters), self.cut)
+            return Table(queries.query_user(query, parameters=parameters, timeout=timeout).table, self.cut)
         finally:
             queries.close()
 

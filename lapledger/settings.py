@@ -16,6 +16,7 @@ from lapledger.ledger.store.location import Location
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 
 FILE = "lap.toml"
+MAX_FILE_BYTES = 64 << 10
 
 
 class Settings(BaseSettings):
@@ -114,14 +115,19 @@ class Settings(BaseSettings):
 def read_settings(**flags: Any) -> Settings:
     """The settings in force; flags that are None count as not given. UserError names a wrong value and its source."""
     given = {name: value for name, value in flags.items() if value is not None}
+    if Path(FILE).is_file() and Path(FILE).stat().st_size > MAX_FILE_BYTES:
+        raise UserError(f"{FILE}: more than {MAX_FILE_BYTES >> 10} KiB; write one `name = value` a line")
     try:
         return Settings(**given)
+    except RecursionError:
+        raise UserError(f"{FILE}: TOML nested too deep; write one `name = value` a line") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{FILE}: not valid TOML ({error}); write one `name = value` a line") from None
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "?"
-        raise UserError(_wrong(name, first["msg"], source_of(name, given))) from None
+        messages = [item["msg"] for item in error.errors() if item["loc"][:1] == first["loc"][:1]]  # one a type
+        raise UserError(_wrong(name, ", or ".join(messages), source_of(name, given))) from None
 
 
 def _wrong(name: str, message: str, source: str) -> str:

@@ -89,6 +89,8 @@ class Criterion:
         """The criterion that a TOML text states, numbers read by their decimal text; ReplayError as above."""
         try:
             return cls.from_mapping(tomllib.loads(text, parse_float=str))
+        except RecursionError:
+            raise ReplayError("criterion: TOML nested too deep; write one `key = value` a line") from None
         except tomllib.TOMLDecodeError as error:
             raise ReplayError(f"criterion: not valid TOML ({error}); write one `key = value` a line") from None
 

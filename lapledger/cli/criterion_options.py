@@ -155,6 +155,10 @@ def _timeout_ms(text: str) -> int | None:
     return int(_value("--timeout", "timeout_ms", str(durations[0] // NS_PER_MS)))
 
 
+MAX_FILE_BYTES = 64 << 10
+"""The largest criterion file; one of every key has less than 2 KiB."""
+
+
 def read_criterion(source: str | None, overrides: Mapping[str, Any]) -> tuple[str, Criterion]:
     """(name, criterion) of a preset or a TOML file with some keys overridden; UserError or ReplayError."""
     name, criterion = _named(source)
@@ -181,6 +185,8 @@ def _named(source: str | None) -> tuple[str, Criterion]:
     path = Path(source)
     if source.endswith(".toml") or path.is_file():
         try:
+            if path.stat().st_size > MAX_FILE_BYTES:
+                raise UserError(f"criterion file {source}: more than {MAX_FILE_BYTES >> 10} KiB; give a file of keys")
             return path.stem, Criterion.from_toml(path.read_text())
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(

@@ -7,7 +7,6 @@ import difflib
 import io
 import logging
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from click.shell_completion import CompletionItem
 from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.errors import LapError, UserError, io_fault
 from lapledger.ledger.failpoint import POINTS, arm
+from lapledger.workflows.interrupts import handle_interrupts
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Get started": {
@@ -135,8 +135,7 @@ def lap() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs `lap` and exits: 0 when all went well, 2 for the user's mistake, 1 for ours, 130 after Ctrl-C."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell without job control starts its `&` jobs so
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    handle_interrupts()
     sys.exit(run(arguments))
 
 

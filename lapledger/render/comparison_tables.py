@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import click
-
 from lapledger.render.intervals import at_most, of_shares, percent
-from lapledger.render.output import print_message, print_table, print_warnings
+from lapledger.render.output import print_line, print_message, print_table, print_warnings
 from lapledger.render.speed_tables import show_speeds
 from lapledger.replay.estimates import Interval
 from lapledger.replay.estimates.multiple import METHODS
@@ -75,10 +73,10 @@ def show(arms: Arms, settings: ComparisonOptions, comparison: Comparison, tiers_
         columns, [_difference(row) for row in comparison.differences], title=f"paired difference A - B; {tiers_used}"
     )
     show_speeds(comparison)
-    click.echo(f"criterion {arms.a.judged.criterion.hash[:12]}, seed {settings.seed}, {settings.resamples} resamples")
+    print_line(f"criterion {arms.a.judged.criterion.hash[:12]}, seed {settings.seed}, {settings.resamples} resamples")
     if arms.through:
-        click.echo(arms.through)
-    click.echo(f"cut {cut}")
+        print_line(arms.through)
+    print_line(f"cut {cut}")
     for line in _named(comparison):
         print_message(line)
     print_warnings(comparison.warnings)

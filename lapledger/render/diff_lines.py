@@ -3,10 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-import click
-
 from lapledger.render.amounts import amount, span
-from lapledger.render.output import plain
+from lapledger.render.output import plain, print_line
 from lapledger.render.replay_table import status_name
 from lapledger.replay.explanations.decisive_runs import Neighbour, Timing
 from lapledger.replay.explanations.flips import Change
@@ -15,9 +13,9 @@ from lapledger.replay.loading import JudgedCampaign
 
 def show_change(change: Change, before: JudgedCampaign, after: JudgedCampaign) -> None:
     """Prints one flip: its reasons in both arms and the run that turned it."""
-    click.echo(f"{plain(change.program)}  ({plain(change.model)})  {change.kind}")
-    click.echo(f"  before  {plain(change.reason_before)}")
-    click.echo(f"  after   {plain(change.reason_after)}")
+    print_line(f"{plain(change.program)}  ({plain(change.model)})  {change.kind}")
+    print_line(f"  before  {plain(change.reason_before)}")
+    print_line(f"  after   {plain(change.reason_after)}")
     timings = [
         (label, _timing(timing, judgement.criterion.clock))
         for label, timing, judgement in (
@@ -29,7 +27,7 @@ def show_change(change: Change, before: JudgedCampaign, after: JudgedCampaign) -
     if len(timings) == 2 and timings[0][1] == timings[1][1]:
         timings = [("", timings[0][1])]
     for label, text in timings:
-        click.echo(f"  timing  {label + ': ' if label else ''}{plain(text)}")
+        print_line(f"  timing  {label + ': ' if label else ''}{plain(text)}")
 
 
 def _timing(timing: Timing, clock: str) -> str:

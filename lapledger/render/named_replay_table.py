@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
-from lapledger.render.output import count, print_message, print_table
+from lapledger.render.output import count, print_line, print_message, print_table
 from lapledger.workflows.analysis.named_replays import tally
 
 if TYPE_CHECKING:
@@ -25,9 +23,9 @@ def show_preview(preview: "Preview", *, name_flips: bool) -> None:
     ]
     print_table(("named replay", ""), rows, cut=event.cut)
     if made.flips is None or made.against is None:
-        click.echo("flips: no earlier replay of this campaign to compare with")
+        print_line("flips: no earlier replay of this campaign to compare with")
         return
-    click.echo(f"{made.against['name']} -> {event.name}: {count(len(made.flips), 'verdict')} flipped")
+    print_line(f"{made.against['name']} -> {event.name}: {count(len(made.flips), 'verdict')} flipped")
     if made.flips:
         print_table(("model", "flip", "programs"), tally(preview, made.flips))
     if name_flips and made.flips:

@@ -1,6 +1,7 @@
 """What a command prints: tables or JSON on stdout, messages and progress on stderr.
 
-Every output names the cut it was computed at. Text from programs and packages is printed as text, never as markup.
+Every output names the cut it was computed at. Text from programs and packages is printed as text, never as markup, and
+what would command a terminal is replaced: here, for every command.
 """
 
 import json
@@ -16,6 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lapledger.ledger.atomic_write import finite
+
+LONGEST_CELL = 10_000
+"""Characters of a cell that a table shows; JSON has all of them."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -36,7 +40,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
     )
     for column, name in enumerate(columns):
         numeric = all(isinstance(row[column], int | float) or row[column] in ("", "-") for row in rows)
-        table.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
+        table.add_column(Text(plain(name)), justify="right" if numeric and rows else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console = stdout()
@@ -47,6 +51,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut: str) -> None:
     """A table where it fits the width, else one block of `name value` lines a row."""
+    columns = [plain(name) for name in columns]
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     if sum(widths) + 2 * len(widths) <= stdout().width:
@@ -54,8 +59,8 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], *, cut:
         return
     longest = max(map(len, columns))
     for row in cells:
-        click.echo("\n".join(f"{name:<{longest}}  {value}" for name, value in zip(columns, row, strict=True)) + "\n")
-    click.echo(f"cut {cut}")
+        print_line("\n".join(f"{name:<{longest}}  {value}" for name, value in zip(columns, row, strict=True)) + "\n")
+    print_line(f"cut {cut}")
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -64,8 +69,18 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def print_message(message: str) -> None:
-    """One line on stderr."""
-    click.echo(message, err=True)
+    """A message on stderr."""
+    click.echo(_safe(message), err=True)
+
+
+def print_line(text: str = "") -> None:
+    """A line of data on stdout."""
+    click.echo(_safe(text))
+
+
+def _safe(text: str) -> str:
+    """A text whose lines cannot command a terminal, whatever names they hold."""
+    return "\n".join(map(plain, text.split("\n")))
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
@@ -79,7 +94,10 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
-    return "-" if value is None else plain(str(value))
+    if value is None:
+        return "-"
+    text = str(value)
+    return plain(text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}... ({len(text)} characters)")
 
 
 def plain(text: str) -> str:

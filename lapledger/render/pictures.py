@@ -76,6 +76,9 @@ def _names(rows: Rows) -> list[str]:
 
 def _csv(rows: Rows) -> bytes:
     out = io.StringIO()
+    from lapledger.consumers.exports.formulas import escaped
+
+    rows = [{name: escaped(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
     writer = csv.DictWriter(out, _names(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: finite(value) for name, value in row.items()} for row in rows)

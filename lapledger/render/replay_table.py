@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import click
 import numpy as np
 
 from lapledger.render.intervals import of_shares
-from lapledger.render.output import count, print_table, print_warnings
+from lapledger.render.output import count, print_line, print_table, print_warnings
 from lapledger.replay.estimates import Estimate
 from lapledger.replay.explanations.flips import Change, tally
 from lapledger.replay.judging.gates import Status, Verdicts, share_within
@@ -45,7 +44,7 @@ def show(campaigns: Sequence[JudgedCampaign]) -> None:
     columns = [name.format(k=campaigns[0].k) for name in COLUMNS]
     print_table(columns, rows, title=f"campaign {campaigns[0].campaign}", cut=campaigns[0].cut)
     for judged in campaigns:
-        click.echo(f"{judged.name}: criterion {judged.criterion.hash[:12]}{_stands_on(judged)}")
+        print_line(f"{judged.name}: criterion {judged.criterion.hash[:12]}{_stands_on(judged)}")
     _show_within(campaigns)
     _show_undecided(campaigns)
     print_warnings(dict.fromkeys(warning for judged in campaigns for warning in judged.warnings))
@@ -105,7 +104,7 @@ def _show_undecided(campaigns: Sequence[JudgedCampaign]) -> None:
 
 def show_flips(before: str, after: str, changes: Sequence[Change], *, name_flips: bool) -> None:
     """Prints how many verdicts flipped, and with `name_flips` which."""
-    click.echo(f"{before} -> {after}: {count(len(changes), 'verdict')} flipped; no programs were re-executed")
+    print_line(f"{before} -> {after}: {count(len(changes), 'verdict')} flipped; no programs were re-executed")
     if name_flips and changes:
         rows = [(c.program, status_name(c.before), status_name(c.after), c.reason_after) for c in changes]
         print_table(("program", "before", "after", "reason"), rows)

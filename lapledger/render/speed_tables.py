@@ -3,10 +3,8 @@
 import math
 from collections.abc import Sequence
 
-import click
-
 from lapledger.render.intervals import of_shares, percent
-from lapledger.render.output import print_table
+from lapledger.render.output import print_line, print_table
 from lapledger.replay.estimates import BestOf, SlowShare, WinRate
 from lapledger.workflows.analysis.compare import BestRow, Comparison
 
@@ -109,7 +107,7 @@ def _slow(rate: SlowShare) -> tuple[object, ...]:
 
 def _show_same(comparison: Comparison) -> None:
     if not comparison.same:
-        click.echo("A/A baseline: not available, as no program was run in two campaigns or repeated")
+        print_line("A/A baseline: not available, as no program was run in two campaigns or repeated")
         return
     columns = (
         "between",

@@ -14,6 +14,7 @@ from importlib.metadata import version
 
 from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
+from lapledger.workflows.interrupts import Interrupts
 from lapledger.workflows.reporter import Reporter
 
 
@@ -38,19 +39,19 @@ def now_ms() -> int:
 def stopping(on_stop: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
     """An event that SIGTERM and Ctrl-C set. Nothing is raised the first time, so that nothing is cut in two.
 
-    A second Ctrl-C raises KeyboardInterrupt. `on_stop` is called within the signal's handler, so it takes no lock and
-    writes nothing; for the same reason the main thread only asks the event and never waits for it.
+    A second Ctrl-C, after a pause, raises KeyboardInterrupt; a burst of them is one. `on_stop` is called within the
+    signal's handler, so it takes no lock and writes nothing; for the same reason the main thread only asks the event
+    and never waits for it.
     """
     stop = threading.Event()
-    interrupts = []
+    interrupts = Interrupts()
 
     def on_signal(number: int, _frame: object) -> None:
-        if number == signal.SIGINT:
-            interrupts.append(number)
+        again = number == signal.SIGINT and interrupts.is_new() and stop.is_set()
         if not stop.is_set():
             stop.set()
             on_stop()
-        if len(interrupts) > 1:
+        if again:
             raise KeyboardInterrupt
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}

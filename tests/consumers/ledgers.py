@@ -130,16 +130,16 @@ _FORKS.set_forkserver_preload(
 )
 
 
-def killed_at(position: Location, point: str, work: Callable[[Ledger], object]) -> bool:
+def killed_at(location: Location, point: str, work: Callable[[Ledger], object]) -> bool:
     """Does a test module's work on a ledger in a process that dies at a crash point; false when it ended before."""
-    process = _FORKS.Process(target=_armed, args=(position, point, work))
+    process = _FORKS.Process(target=_armed, args=(location, point, work))
     process.start()
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL)
     return process.exitcode != 0
 
 
-def _armed(position: Location, point: str, work: Callable[[Ledger], object]) -> None:
-    ledger = open_ledger(position)
+def _armed(location: Location, point: str, work: Callable[[Ledger], object]) -> None:
+    ledger = open_ledger(location)
     arm(point)
     work(ledger)

@@ -227,11 +227,11 @@ def test_the_slower_of_two_compactors_changes_nothing(ledger: Ledger, monkeypatc
     assert verify(ledger).problems == ()
 
 
-def test_compactors_and_sealers_at_once(position: Location) -> None:
+def test_compactors_and_sealers_at_once(location: Location) -> None:
     """Every fact is there once in the end, and the chain holds."""
-    with closing(open_ledger(position)) as ledger, ThreadPoolExecutor(4) as pool:
+    with closing(open_ledger(location)) as ledger, ThreadPoolExecutor(4) as pool:
         sealed_often(ledger, 2)
-        working = [pool.submit(work, position, n) for n, work in enumerate((_feed_and_seal, _feed_and_seal, _compact))]
+        working = [pool.submit(work, location, n) for n, work in enumerate((_feed_and_seal, _feed_and_seal, _compact))]
         for item in working:
             item.result()
         compact(ledger, NOW)
@@ -239,15 +239,15 @@ def test_compactors_and_sealers_at_once(position: Location) -> None:
         assert verify(ledger).problems == ()
 
 
-def _feed_and_seal(position: Location, worker: int) -> None:
-    with closing(open_ledger(position)) as ledger:
+def _feed_and_seal(location: Location, worker: int) -> None:
+    with closing(open_ledger(location)) as ledger:
         for number in range(4):
             feed(ledger, f"epoch-{worker}-{number}", count=6)
             seal(ledger)
 
 
-def _compact(position: Location, _worker: int) -> None:
-    with closing(open_ledger(position)) as ledger:
+def _compact(location: Location, _worker: int) -> None:
+    with closing(open_ledger(location)) as ledger:
         for _ in range(8):
             compact(ledger, NOW)
 

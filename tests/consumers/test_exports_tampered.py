@@ -46,7 +46,7 @@ from tests.support.lap import lap, well
 from tests.support.packages import PROGRAMS, make_package
 from tests.support.screen_ledgers import append
 
-TIMINGS, TESTS = "events/timing.measured.v1.parquet", "events/test.added.v1.parquet"
+TIMINGS, TESTS = "events/timing.measured.v1.parquet", "events/test.added.v3.parquet"
 UNASKED = '{"schema":1,"tau":"30"}'
 """The criterion that is asked and not declared: its canonical form is its name."""
 

@@ -109,10 +109,10 @@ def without_sql(kind: Kind, ledger: Ledger) -> Location:
 
 
 @pytest.fixture
-def both(position: Location) -> Iterator[Ledger]:
+def both(location: Location) -> Iterator[Ledger]:
     """A ledger with a life behind it: sealed twice, compacted, superseded files gone, quarantine retried and sealed, an
     open gap, a duplicate; and frames in its tail."""
-    ledger = open_ledger(position)
+    ledger = open_ledger(location)
     facts(ledger, "epoch-1")
     made = frames(5, "epoch-2")
     assert append(ledger, made[0], made[0], made[2], Record({}, b"broken")).quarantined == 1
@@ -163,9 +163,9 @@ def test_what_was_sealed_is_known_again(kind: Kind, both: Ledger) -> None:
         assert proven(again).problems == ()
 
 
-def test_a_retry_is_restored_with_its_admission(kind: Kind, position: Location) -> None:
+def test_a_retry_is_restored_with_its_admission(kind: Kind, location: Location) -> None:
     """It left no fact of its own: a frame that came from where a quarantined record lies was retried."""
-    ledger = open_ledger(position)
+    ledger = open_ledger(location)
     made = frames(3, "epoch-1")
     refused = encode(made[1])
     append(ledger, made[0], Record({**refused.headers, "ce_laprows": "9"}, refused.payload), made[2])
@@ -176,9 +176,9 @@ def test_a_retry_is_restored_with_its_admission(kind: Kind, position: Location) 
     seal(ledger)
     before = {table: rows(ledger, table) for table in TABLES}
     assert before["quarantine_retry"] == [{"id": 1, "admission": 3}]
-    position = without_sql(kind, ledger)
-    assert rebuild(position, NOW).quarantined == 1
-    with closing(open_ledger(position)) as again:
+    location = without_sql(kind, ledger)
+    assert rebuild(location, NOW).quarantined == 1
+    with closing(open_ledger(location)) as again:
         assert {table: rows(again, table) for table in TABLES} == before
         assert proven(again).problems == ()
 

@@ -139,18 +139,18 @@ def test_a_sink_that_moves_on_is_waited_for(ledger: Ledger, monkeypatch: pytest.
     assert verify(ledger).problems == ()
 
 
-def test_retries_at_once_admit_each_record_once(position: Location) -> None:
+def test_retries_at_once_admit_each_record_once(location: Location) -> None:
     """Three of them; every record ends under one number."""
-    with closing(open_ledger(position)) as ledger:
+    with closing(open_ledger(location)) as ledger:
         unknown(ledger, "epoch-1", *range(10))
         with ThreadPoolExecutor(3) as pool:
-            done = [result for some in pool.map(_retry_all, [position] * 3) for result in some]
+            done = [result for some in pool.map(_retry_all, [location] * 3) for result in some]
         assert len([item for item in done if not item.reason]) == 10
         assert len({item.admission for item in done}) == 10
         assert complete(ledger)["subject_id"].to_pylist() == [str(n) for n in range(10)]
         assert verify(ledger).problems == ()
 
 
-def _retry_all(position: Location) -> list[Retried]:
-    with closing(open_ledger(position)) as ledger:
+def _retry_all(location: Location) -> list[Retried]:
+    with closing(open_ledger(location)) as ledger:
         return retry(ledger, seen="")

@@ -229,13 +229,13 @@ def test_the_slower_of_two_sealers_goes_on_where_the_faster_ended(
     assert verify(ledger).problems == ()
 
 
-def test_sealers_at_once_seal_each_frame_once(index: Location) -> None:
+def test_sealers_at_once_seal_each_frame_once(location: Location) -> None:
     """Three of them, while a sink admits more."""
-    with closing(open_ledger(index)) as ledger:
+    with closing(open_ledger(location)) as ledger:
         feed(ledger, "epoch-0", count=60)
         with ThreadPoolExecutor(4) as pool:
-            feeding = pool.submit(_feed_often, index)
-            sealed = [pool.submit(_seal_often, index) for _ in range(3)]
+            feeding = pool.submit(_feed_often, location)
+            sealed = [pool.submit(_seal_often, location) for _ in range(3)]
             feeding.result()
         total = sum((item.result().frames for item in sealed), seal(ledger).frames)
         assert total == len(rows(ledger, "SELECT 1 FROM frame")) == 61 + 5 * 11
@@ -243,14 +243,14 @@ def test_sealers_at_once_seal_each_frame_once(index: Location) -> None:
         assert verify(ledger).problems == ()
 
 
-def _feed_often(index: Location) -> None:
-    with closing(open_ledger(index)) as ledger:
+def _feed_often(location: Location) -> None:
+    with closing(open_ledger(location)) as ledger:
         for number in range(5):
             feed(ledger, f"epoch-{number + 1}", count=10)
 
 
-def _seal_often(index: Location) -> Sealed:
-    with closing(open_ledger(index)) as ledger:
+def _seal_often(location: Location) -> Sealed:
+    with closing(open_ledger(location)) as ledger:
         return sum((seal(ledger) for _ in range(5)), start=Sealed())
 
 
@@ -315,11 +315,11 @@ def _seal_until(ledger: Ledger, left: int, monkeypatch: pytest.MonkeyPatch) -> b
 )
 def test_a_sealer_killed_at_a_named_location_loses_nothing(kind: Kind, empty_ledger: Location, point: str) -> None:
     """SIGKILL; the next sealer finishes, and the head is that of a ledger whose sealer was never killed."""
-    index = kind.copy(empty_ledger, "ledger")
-    with closing(open_ledger(index)) as ledger:
+    location = kind.copy(empty_ledger, "ledger")
+    with closing(open_ledger(location)) as ledger:
         feed(ledger, "epoch-0", count=5)
         before = complete(ledger)
-        assert killed_at(index, point, seal)
+        assert killed_at(location, point, seal)
         assert complete(ledger).equals(before)
         assert verify(ledger).problems == ()
         seal(ledger)

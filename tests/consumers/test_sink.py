@@ -242,12 +242,12 @@ def test_a_sink_killed_anywhere_loses_and_doubles_nothing(kind: Kind, empty_ledg
     stream.close()
     kills = 0
     while True:
-        index = kind.copy(empty_ledger, f"killed-{kills}")
-        shutil.copy(reference.root / "stream.sqlite", index.root / "stream.sqlite")
-        victim = open_ledger(index)
+        location = kind.copy(empty_ledger, f"killed-{kills}")
+        shutil.copy(reference.root / "stream.sqlite", location.root / "stream.sqlite")
+        victim = open_ledger(location)
         finished = _drain_until(victim, kills)
         victim.close()
-        again = open_ledger(index)
+        again = open_ledger(location)
         assert verify(again).problems == ()
         assert again.cut().at("facts", PARTITION) in ({3} if finished else {0, 3})
         drain(again, again.stream())
@@ -333,17 +333,17 @@ def test_a_sink_takes_only_the_partitions_that_it_holds(ledger: Ledger) -> None:
     assert drain(ledger, stream, leases={("control", 0): epoch}) == Drained()
 
 
-def test_several_sinks_share_a_ledger(index: Location) -> None:
+def test_several_sinks_share_a_ledger(location: Location) -> None:
     """Four threads drain one stream, gaps, duplicates, forks and broken records included: each is counted once."""
     made, second = chain(60), chain(60, salt="x")
     order = [n for n in range(60) if n % 7] + [0, 3, 3, 7, 14]
-    with closing(open_ledger(index)) as ledger, closing(ledger.stream()) as stream:
+    with closing(open_ledger(location)) as ledger, closing(ledger.stream()) as stream:
         for start in range(0, len(order), 4):
             send(stream, made, *order[start : start + 4])
             send(stream, second, 1)
         stream.append("facts", PARTITION, [Record({}, b"broken")])
         with ThreadPoolExecutor(4) as pool:
-            result = list(pool.map(_drain_often, [index] * 4))
+            result = list(pool.map(_drain_often, [location] * 4))
         assert sum(result, start=Drained()) == Drained(admitted=54, duplicates=2, quarantined=15)
         assert len(set(digests(ledger))) == 54
         assert rows(ledger, "SELECT first_missing, last_missing FROM gap ORDER BY 1") == [
@@ -352,8 +352,8 @@ def test_several_sinks_share_a_ledger(index: Location) -> None:
         assert verify(ledger).problems == ()
 
 
-def _drain_often(index: Location) -> Drained:
-    with closing(open_ledger(index)) as ledger, closing(ledger.stream()) as stream:
+def _drain_often(location: Location) -> Drained:
+    with closing(open_ledger(location)) as ledger, closing(ledger.stream()) as stream:
         return sum((drain(ledger, stream, limit=5) for _ in range(30)), start=Drained())
 
 

@@ -205,7 +205,7 @@ def test_every_setting_shows_its_source(tmp_path: Path) -> None:
     shown = json.loads(process("config", "show", "--json", cwd=tmp_path, LAP_SEED="9").out)
     assert (shown["slots"]["value"], shown["slots"]["source"]) == (3, f"file {tmp_path / 'lap.toml'}")
     assert (shown["seed"]["value"], shown["seed"]["source"]) == (9, "environment LAP_SEED")
-    assert (shown["limit"]["value"], shown["limit"]["source"]) == (10.0, "default")
+    assert (shown["limit"]["value"], shown["limit"]["source"]) == ("own", "default")
     process("ledger", "init", "--ledger", "from-flag", cwd=tmp_path)
     assert (tmp_path / "from-flag" / "ledger.sqlite").is_file()
     process("ledger", "init", cwd=tmp_path)

@@ -91,7 +91,7 @@ def test_training_runs_have_a_column_of_their_own(item: Path) -> None:
     top, base = ((2 + 2 + 2 + 4) / 16, (2 + 2 + 2 + 3) / 16), ((1 + 1 + 1 + 0) / 16, (4 + 4 + 4 + 0) / 16)
     welch = stats.ttest_ind(top, base, equal_var=False).confidence_interval()
     assert row["over_runs"] == pytest.approx(list(welch))
-    assert row["estimate"] == pytest.approx(np.mean(top) - np.mean(base))
+    assert row["difference"] == pytest.approx(np.mean(top) - np.mean(base))
     assert row["a_runs"] == ["top-1", "top-2"]
     assert row["over_problems"] != row["over_runs"]
     for text in ("reward=ranked", "top-{seed}"):

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,23 @@ def test_csv_files_hold_every_table(home: Path, tmp_path: Path) -> None:
         rows = {row["program_id"]: row for row in csv.DictReader(file)}
     assert (rows[HALFWAY]["verdict"], rows[HALFWAY]["c"], rows[MIDDLE]["c"]) == ("undecided", "", "true")
     assert json.loads((tmp_path / "out" / "about.json").read_text())["cut"] == done["cut"]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_spreadsheet_runs_no_name(tmp_path: Path, *, exact: bool) -> None:
+    """Models named like formulas: a text cell begins with an apostrophe unless --exact; numbers are numbers."""
+    names = ("=1+1", "+1", "-1", "@SUM(A1)")
+    programs = [replace(MODELS[0], name=f"p{number}", model=name) for number, name in enumerate(names)]
+    make_campaign(tmp_path / ".lap", [*REFERENCES, *programs])
+    with closing(open_ledger(tmp_path / ".lap")) as ledger:
+        ledger.blobs.put_many(program.name.encode() for program in REFERENCES)
+        ledger.blobs.put_many(program.name.encode() for program in programs)
+    well("export", "csv", tmp_path / "out", "--criterion", "top-50", *(["--exact"] if exact else []), cwd=tmp_path)
+    with (tmp_path / "out" / "verdicts.csv").open() as file:
+        models = {row["model"] for row in csv.DictReader(file)}
+    assert models == {"human", *(name if exact else f"'{name}" for name in names)}
+    with (tmp_path / "out" / "timings.csv").open() as file:
+        assert all(int(row["wall_ns"]) > 0 for row in csv.DictReader(file))
 
 
 def test_the_same_cut_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_sql_reads_old_requests_as_new_ones(mixed: Ledger) -> None:
         raw = questions.query("SELECT * FROM execution_requested ORDER BY _stream, _partition, _admission, _row")
         assert raw.equals(events(mixed, NAME, 3, mixed.cut()).cast(raw.schema))
         user = questions.query_user("SELECT position FROM execution_requested WHERE lane = '4' ORDER BY position")
-        assert user["position"].to_pylist() == [0, 1, 2, 3, 4, 6]
+        assert user.table["position"].to_pylist() == [0, 1, 2, 3, 4, 6]
 
 
 def test_what_a_version_added_can_be_filtered_by(mixed: Ledger) -> None:

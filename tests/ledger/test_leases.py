@@ -59,11 +59,11 @@ def test_named_leases_follow_the_same_rules(ledger: Ledger) -> None:
     assert take(engine, "seal", Term("c", 20)) == 3
 
 
-def test_of_many_who_try_at_once_one_gets_the_lease(position: Location) -> None:
+def test_of_many_who_try_at_once_one_gets_the_lease(location: Location) -> None:
     """Each over a connection of its own."""
 
     def try_once(number: int) -> tuple[int | None, int | None]:
-        with closing(open_ledger(position)) as ledger:
+        with closing(open_ledger(location)) as ledger:
             term = Term(str(number), 0)
             return take_partition(ledger.engine, *PARTITION, term), take(ledger.engine, "seal", term)
 

@@ -194,9 +194,9 @@ OLD_COLUMNS = {
 
 def old_ledger(kind: Kind, ledger: Ledger) -> Location:
     """A ledger as the first release left it: its revision, its tables, one partition of requests."""
-    position = kind.position("old")
-    shutil.copytree(ledger.root, position.root, ignore=shutil.ignore_patterns("ledger.sqlite*"))
-    engine = open_engine(position.sql_url)
+    location = kind.location("old")
+    shutil.copytree(ledger.root, location.root, ignore=shutil.ignore_patterns("ledger.sqlite*"))
+    engine = open_engine(location.sql_url)
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     with writing(engine) as connection, reading(ledger.engine) as donor:
@@ -209,7 +209,7 @@ def old_ledger(kind: Kind, ledger: Ledger) -> Location:
                     values = ", ".join(f":{name}" for name in row)
                     connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), dict(row))
     engine.dispose()
-    return position
+    return location
 
 
 def test_a_ledger_of_the_first_release_is_upgraded(kind: Kind, both: Ledger) -> None:

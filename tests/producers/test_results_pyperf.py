@@ -148,7 +148,7 @@ def test_warm_ups_are_marked_and_memory_is_that_of_the_process(tmp_path: Path) -
     ]
 
 
-def test_values_that_whole_nanoseconds_round_are_counted(tmp_path: Path) -> None:
+def test_values_that_integer_nanoseconds_round_are_counted(tmp_path: Path) -> None:
     """1.8 and 0.41 ns lose 11% and everything, 60.4 ns loses 0.7%, and 7 ns nothing."""
     values = benchmark("attr", [1.8e-9, 0.41e-9, 60.4e-9, 7e-9])
     path = write(tmp_path / "suite.json", suite(values))

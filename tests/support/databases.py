@@ -71,14 +71,14 @@ class Kind:
     folder: Path
     server: Server | None
 
-    def position(self, name: str) -> Location:
+    def location(self, name: str) -> Location:
         """An empty place for a ledger."""
         return Location(self.folder / name, self.server.database() if self.server else "")
 
-    def copy(self, position: Location, name: str) -> Location:
+    def copy(self, location: Location, name: str) -> Location:
         """A copy of a ledger that nobody has open."""
-        shutil.copytree(position.root, self.folder / name)
-        return Location(self.folder / name, self.server.database(position.sql) if self.server else "")
+        shutil.copytree(location.root, self.folder / name)
+        return Location(self.folder / name, self.server.database(location.sql) if self.server else "")
 
 
 @pytest.fixture(scope="session", params=DATABASES)
@@ -93,9 +93,9 @@ def kind_server(request: pytest.FixtureRequest) -> Server | None:
 @pytest.fixture(scope="session")
 def empty_ledger(kind_server: Server | None, tmp_path_factory: pytest.TempPathFactory) -> Location:
     """An empty ledger to copy, that nobody has open."""
-    position = Kind(tmp_path_factory.mktemp("template"), kind_server).position("ledger")
-    create_ledger(position, IDENTITY, "2026-01-01T00:00:00Z").close()
-    return position
+    location = Kind(tmp_path_factory.mktemp("template"), kind_server).location("ledger")
+    create_ledger(location, IDENTITY, "2026-01-01T00:00:00Z").close()
+    return location
 
 
 @pytest.fixture
@@ -105,14 +105,14 @@ def kind(kind_server: Server | None, tmp_path: Path) -> Kind:
 
 
 @pytest.fixture
-def position(kind: Kind, empty_ledger: Location) -> Location:
+def location(kind: Kind, empty_ledger: Location) -> Location:
     """A fresh empty ledger of the identity `identity-0` that nobody has open."""
     return kind.copy(empty_ledger, "ledger")
 
 
 @pytest.fixture
-def both(position: Location) -> Iterator[Ledger]:
+def both(location: Location) -> Iterator[Ledger]:
     """The fresh ledger, opened."""
-    ledger = open_ledger(position)
+    ledger = open_ledger(location)
     yield ledger
     ledger.close()

@@ -6,7 +6,7 @@ import click
 
 from lapledger.cli.criterion_options import read_criterion
 from lapledger.cli.options import json_option
-from lapledger.render.output import print_json, print_table
+from lapledger.render.output import print_json, print_line, print_table
 from lapledger.render.preset_text import as_toml, meaning
 from lapledger.replay.criteria import PRESETS, Criterion
 from lapledger.replay.fields import GROUPS
@@ -44,9 +44,9 @@ def _show(name: str, criterion: Criterion, *, as_json: bool) -> None:
     if as_json:
         print_json(_plain(name, criterion))
         return
-    click.echo(f"# {name}: {meaning(name)}" if name in PRESETS else f"# {name}")
-    click.echo(f"# hash {criterion.hash}")
-    click.echo("\n".join(as_toml(criterion)) or "# every key has its default")
+    print_line(f"# {name}: {meaning(name)}" if name in PRESETS else f"# {name}")
+    print_line(f"# hash {criterion.hash}")
+    print_line("\n".join(as_toml(criterion)) or "# every key has its default")
 
 
 def _plain(name: str, criterion: Criterion) -> dict[str, Any]:

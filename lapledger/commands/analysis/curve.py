@@ -22,7 +22,7 @@ from lapledger.cli.study_options import (
 )
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
-from lapledger.render.output import print_json, print_table, print_warnings, progress
+from lapledger.render.output import print_json, print_line, print_table, print_warnings, progress
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import Engine
@@ -102,7 +102,7 @@ def command(
         print_json({**about(measured, name, criterion), **more})
         return
     print_table(COLUMNS, [_cells(point) for point in points], title=title_of(measured), cut=measured.cut)
-    click.echo(f"{name}: criterion {criterion.hash[:12]}; {followed}; seed {seed}")
+    print_line(f"{name}: criterion {criterion.hash[:12]}; {followed}; seed {seed}")
     print_warnings(warnings)
 
 

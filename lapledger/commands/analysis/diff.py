@@ -13,7 +13,16 @@ from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import Questions
 from lapledger.render.diff_lines import change_json, show_change
-from lapledger.render.output import count, plain, print_json, print_message, print_table, print_warnings, progress
+from lapledger.render.output import (
+    count,
+    plain,
+    print_json,
+    print_line,
+    print_message,
+    print_table,
+    print_warnings,
+    progress,
+)
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.engines import Engine
 from lapledger.replay.explanations.flips import Change, tally, verdict_changes
@@ -188,12 +197,12 @@ def _show(compared: _Compared, limit: int) -> None:
     unmatched = compared.only
     if any(unmatched):
         candidates = count(unmatched[0], "candidate")
-        click.echo(f"not compared: {candidates} only in {before.name}, {unmatched[1]} only in {after.name}")
+        print_line(f"not compared: {candidates} only in {before.name}, {unmatched[1]} only in {after.name}")
     if compared.through:
-        click.echo(f"two campaigns, compared by calibration {compared.through[:12]}")
+        print_line(f"two campaigns, compared by calibration {compared.through[:12]}")
     for arm in (compared.before, compared.after):
         judged = arm.judged
-        click.echo(
+        print_line(
             f"{judged.name}: campaign {judged.campaign}, criterion {judged.criterion.hash[:12]}, cut {judged.cut}"
         )
 

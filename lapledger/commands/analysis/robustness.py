@@ -22,7 +22,7 @@ from lapledger.cli.study_options import (
 )
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
-from lapledger.render.output import print_json, print_table, print_warnings, progress
+from lapledger.render.output import print_json, print_line, print_table, print_warnings, progress
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import Engine
@@ -95,7 +95,7 @@ def command(
         return
     rows = [_cells(point) for line in series for point in _points_of(line)]
     print_table(COLUMNS, rows, title=f"{title_of(measured)}, gain over {baseline}", cut=measured.cut)
-    click.echo(f"{name}: criterion {criterion.hash[:12]}, seed {seed}; no programs were re-executed")
+    print_line(f"{name}: criterion {criterion.hash[:12]}, seed {seed}; no programs were re-executed")
     print_warnings(warnings)
 
 

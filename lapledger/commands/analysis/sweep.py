@@ -21,7 +21,7 @@ from lapledger.cli.study_options import (
 )
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
-from lapledger.render.output import print_json, print_table, print_warnings, progress
+from lapledger.render.output import print_json, print_line, print_table, print_warnings, progress
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import Engine
@@ -183,7 +183,7 @@ def _show(measured: "MeasuredCampaign", named: tuple[str, Criterion], axes: "Axe
         for point in points
     ]
     print_table(COLUMNS, rows, title=title_of(measured), cut=measured.cut)
-    click.echo(f"{named[0]}: criterion {named[1].hash[:12]}; {axes.replays} replays, no programs were re-executed")
+    print_line(f"{named[0]}: criterion {named[1].hash[:12]}; {axes.replays} replays, no programs were re-executed")
 
 
 def _ms(ns: int) -> int | float:

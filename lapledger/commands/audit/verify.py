@@ -14,7 +14,7 @@ from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.streams.base import Stream
-from lapledger.render.output import print_json, print_message, progress
+from lapledger.render.output import print_json, print_line, print_message, progress
 from lapledger.settings import read_settings
 from lapledger.workflows.malloc import keep_freed_memory
 
@@ -53,7 +53,7 @@ def print_head(location: LedgerPath, *, as_json: bool) -> None:
     if as_json:
         print_json({"token": str(written), "head": written.head, "cut": str(written.cut)})
     else:
-        click.echo(str(written))
+        print_line(str(written))
 
 
 def prove(location: LedgerPath, written: RecordedHead | None, *, as_json: bool, with_rewards: bool) -> None:
@@ -120,10 +120,10 @@ def _print(proof: Proof, rewards: int, *, as_json: bool) -> None:
         print_json({**seen, "problems": list(proof.problems), "notes": list(proof.notes)})
         return
     for problem in proof.problems:
-        click.echo(problem)
+        print_line(problem)
     for note in proof.notes:
         print_message(f"note: {note}")
     counted = ", ".join(f"{recomputed} {name}" for name, recomputed in figures.items())
-    click.echo(f"{'FAILED' if proof.problems else 'proven'}: {counted}")
-    click.echo(f"head {proof.head}")
-    click.echo(f"cut {proof.cut}")
+    print_line(f"{'FAILED' if proof.problems else 'proven'}: {counted}")
+    print_line(f"head {proof.head}")
+    print_line(f"cut {proof.cut}")

@@ -8,7 +8,7 @@ import click
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import plain, print_json, print_warnings
+from lapledger.render.output import plain, print_json, print_line, print_warnings
 from lapledger.replay.measurements import unit_of
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.explain_verdict import NamedCriterion, explain_verdicts, reward_criteria
@@ -50,33 +50,33 @@ def command(
     if as_json:
         print_json({"cut": cut, "program": program_row, "explanations": explanations})
         return
-    click.echo(
+    print_line(
         f"{program_row['program_id']}  ({program_row['model']}, expected verdict: {program_row['label'] or 'none'})"
     )
     for shown in explanations:
         _show(shown, ledger)
-    click.echo(f"cut {cut}")
+    print_line(f"cut {cut}")
     print_warnings(dict.fromkeys(warning for shown in explanations for warning in shown["warnings"]))
 
 
 def _show(shown: dict[str, Any], ledger: str | None) -> None:
     reward = f", reward {shown['reward']['value']:+g}" if shown["reward"] else ""
-    click.echo(f"\n{shown['criterion']} in campaign {shown['campaign']}: {shown['status']}{reward}")
-    click.echo(f"  reason         {shown['reason'] or 'correct and within the threshold'}")
+    print_line(f"\n{shown['criterion']} in campaign {shown['campaign']}: {shown['status']}{reward}")
+    print_line(f"  reason         {shown['reason'] or 'correct and within the threshold'}")
     if shown["deciding_test"]:
         took = _took(shown)
         label = "deciding test" if shown["detail"] or shown["change_test"] else "worst test   "
-        click.echo(f"  {label}  {shown['deciding_test']}{took}")
+        print_line(f"  {label}  {shown['deciding_test']}{took}")
     if shown["detail"]:
-        click.echo(f"  observed       {plain(shown['detail'])}")
+        print_line(f"  observed       {plain(shown['detail'])}")
     elif shown["q_lo"] is not None:
-        click.echo(
+        print_line(
             f"  quality        q = {shown['q_lo']:.2f} (threshold {float(shown['tau']) / 100:.2f})" + _distance(shown)
         )
-    click.echo(f"  to flip it     {shown['note']}")
+    print_line(f"  to flip it     {shown['note']}")
     if shown["reward"]:
         ledger_flag = f" --ledger {shlex.quote(ledger)}" if ledger else ""
-        click.echo(f"  full trace     lap trace {shown['reward']['id'][:16]}{ledger_flag}")
+        print_line(f"  full trace     lap trace {shown['reward']['id'][:16]}{ledger_flag}")
 
 
 def _took(shown: dict[str, Any]) -> str:

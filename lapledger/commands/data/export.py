@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import print_json, print_message, progress
+from lapledger.render.output import print_json, print_line, print_message, progress
 from lapledger.settings import read_settings
 
 if TYPE_CHECKING:
@@ -65,8 +66,13 @@ def datasets(path: Path, **flags: Any) -> None:
 
 @command.command()
 @FOLDER
+@click.option(
+    "--escape-formulas/--exact",
+    default=True,
+    help="Begin texts that a spreadsheet would run (= + - @) with an apostrophe.  [default: --escape-formulas]",
+)
 @question_options
-def csv(path: Path, **flags: Any) -> None:
+def csv(path: Path, *, escape_formulas: bool, **flags: Any) -> None:
     """Write a folder of CSV files, one per table.
 
     \b
@@ -75,7 +81,7 @@ def csv(path: Path, **flags: Any) -> None:
     """
     from lapledger.consumers.exports.csvs import csv_files
 
-    _folder(path, csv_files, flags)
+    _folder(path, partial(csv_files, escape_formulas=escape_formulas), flags)
 
 
 @command.command()
@@ -195,7 +201,7 @@ def _report(path: Path, export: "JudgedExport", more: Mapping[str, Any], flags: 
     if flags["as_json"]:
         print_json({**export.about(), "path": path.name, "undecided": export.undecided, **more})
     else:
-        click.echo(f"cut {export.judged.cut}")
+        print_line(f"cut {export.judged.cut}")
     print_message(f"{path}: campaign {export.judged.campaign} under {export.judged.name}")
     if export.undecided:
         print_message(

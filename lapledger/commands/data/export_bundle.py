@@ -11,7 +11,7 @@ from lapledger.cli.export_options import FILE, question_options, request_of
 from lapledger.cli.options import json_option
 from lapledger.ledger.errors import LapError
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.output import count, print_json, print_message, progress
+from lapledger.render.output import count, print_json, print_line, print_message, progress
 from lapledger.settings import read_settings
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def bundle(path: Path, **flags: Any) -> None:
     if flags["as_json"]:
         print_json(written)
     else:
-        click.echo(f"bundle {done.digest}")
-        click.echo(f"cut {written['cut']}")
+        print_line(f"bundle {done.digest}")
+        print_line(f"cut {written['cut']}")
     replays = f" and {count(done.replays, 'named replay')}" if done.replays else ""
     print_message(
         f"{path}: {done.tables} tables{replays}, {done.frames} frames with {done.events} events, {done.bytes} bytes"

@@ -10,7 +10,7 @@ from lapledger.cli.options import isolation_option, json_option, ledger_option, 
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import Questions
-from lapledger.render.output import count, print_json, print_message
+from lapledger.render.output import count, print_json, print_line, print_message
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import LedgerWriter, open_writer
@@ -144,7 +144,7 @@ def _show_estimate(left: "Left", settings: Settings, cut: str, *, as_json: bool)
         print_json({"cut": cut, **estimate})
         return
     basis = "stored durations" if left.stored else "0.3 s per run, as no duration is stored yet"
-    click.echo(f"campaign {left.campaign}: {len(left.requests)} of {count(left.works, 'execution')} remaining")
+    print_line(f"campaign {left.campaign}: {len(left.requests)} of {count(left.works, 'execution')} remaining")
     if left.requests:
-        click.echo(f"about {seconds:.0f} s on {count(settings.slots, 'slot')}, from {basis}")
-    click.echo(f"cut {cut}")
+        print_line(f"about {seconds:.0f} s on {count(settings.slots, 'slot')}, from {basis}")
+    print_line(f"cut {cut}")

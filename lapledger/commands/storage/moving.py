@@ -12,7 +12,7 @@ from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
-from lapledger.render.output import print_json, print_message, progress
+from lapledger.render.output import print_json, print_line, print_message, progress
 from lapledger.render.terminal import TERMINAL
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.session import new_id, open_writer
@@ -117,5 +117,5 @@ def _copy(source: Ledger, target: Location, *, as_json: bool) -> None:
         f"copied ledger {copied.identity} into {target}: {copied.rows['frame']} frames, {copied.segments} segments,"
         f" {copied.blobs} blobs; {copied.files_copied} files of {copied.bytes_copied >> 20} MiB were copied"
     )
-    click.echo(f"head {copied.head}")
-    click.echo(f"cut {copied.cut}")
+    print_line(f"head {copied.head}")
+    print_line(f"cut {copied.cut}")

@@ -11,7 +11,7 @@ import click
 
 from lapledger.cli.groups import HelpGroup
 from lapledger.cli.options import json_option, ledger_option
-from lapledger.render.output import count, plain, print_json, print_message, print_table
+from lapledger.render.output import count, plain, print_json, print_line, print_message, print_table
 from lapledger.settings import read_settings
 from lapledger.workflows.session import utc_now
 
@@ -78,7 +78,7 @@ def list_(reason: str | None, after: int, most: int, ledger: str | None, as_json
     )
     if lines:
         rows = [(*list(asdict(line).values())[:-1], line.admission or "-") for line in lines]
-        click.echo()
+        print_line()
         print_table(("id", "stream", "partition", "offset", "reason", "message", "bytes", "seen", "admitted as"), rows)
     if len(lines) == most:
         print_message(f"there may be more: `lap quarantine list --after {lines[-1].id}`")
@@ -113,7 +113,7 @@ def show(number: int, raw: bool, ledger: str | None, as_json: bool) -> None:
         return
     print_table(("field", "value"), [(name, plain(str(value))) for name, value in fields.items() if value is not None])
     print_table(("header", "value"), sorted(record.record.headers.items()) or [("-", "-")])
-    click.echo("\n".join(_hex_lines(record.payload[:HEAD_BYTES])))
+    print_line("\n".join(_hex_lines(record.payload[:HEAD_BYTES])))
     if len(record.payload) > HEAD_BYTES:
         print_message(f"{len(record.payload) - HEAD_BYTES} more bytes; --raw writes all")
 

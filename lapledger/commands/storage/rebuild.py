@@ -6,7 +6,7 @@ import click
 
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.proof import RecordedHead
-from lapledger.render.output import print_json, print_message
+from lapledger.render.output import print_json, print_line, print_message
 from lapledger.settings import read_settings
 from lapledger.workflows.session import now_ms, utc_now
 
@@ -40,6 +40,6 @@ def command(head: str | None, ledger: str | None, as_json: bool) -> None:
     if as_json:
         print_json(asdict(done))
         return
-    click.echo(f"rebuilt: {done.segments} segments, {done.frames} frames, {done.quarantined} quarantined records")
-    click.echo(f"head {done.head}")
-    click.echo(f"cut {done.cut}")
+    print_line(f"rebuilt: {done.segments} segments, {done.frames} frames, {done.quarantined} quarantined records")
+    print_line(f"head {done.head}")
+    print_line(f"cut {done.cut}")

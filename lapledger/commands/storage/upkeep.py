@@ -11,7 +11,7 @@ import click
 
 from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import print_json, print_message, print_table
+from lapledger.render.output import print_json, print_line, print_message, print_table
 from lapledger.settings import read_settings
 from lapledger.workflows.session import now_ms
 
@@ -128,7 +128,7 @@ def _show(garbage: "Sequence[Garbage]", trims: "Sequence[Trim]") -> None:
     rows = [(*kind, count, sizes[kind]) for kind, count in sorted(files.items())]
     print_table(("store", "reason", "files", "bytes"), rows)
     if trims:
-        click.echo()
+        print_line()
         print_table(("stream", "partition", "truncate before"), [(t.stream, t.partition, t.position) for t in trims])
 
 
