@@ -10,10 +10,10 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from lapledger.criterion_arguments import named_criterion, tau_texts
 from lapledger.ledger.errors import UserError
 from lapledger.results import Comparison, Explanations, Replay, RewardTrace, Table
 from lapledger.settings import Settings, read_settings
+from lapledger.workflows.analysis.criterion_arguments import named_criterion, tau_texts
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions

@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lapledger.cli.criterion_options import read_criterion
 from lapledger.settings import Settings, read_settings
+from lapledger.workflows.analysis.criterion_arguments import read_criterion
 from lapledger.workflows.reporter import LOGGING
 from lapledger.workflows.session import LedgerWriter
 

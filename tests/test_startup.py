@@ -73,5 +73,5 @@ def test_the_import_loads_one_module_of_ours_and_no_third_party() -> None:
 def test_a_public_name_loads_its_module() -> None:
     """The test above sees what is loaded: the error type brings its module and not the API; `open` brings the API."""
     assert {name for name in imported("; lapledger.UserError") if name.startswith("lapledger.api")} == set()
-    assert {"lapledger.api", "lapledger.results", "click"} <= imported("; lapledger.open")
-    assert {"pandas", "duckdb", "textual", "matplotlib", "torch"} & imported("; lapledger.open") == set()
+    assert {"lapledger.api", "lapledger.results"} <= imported("; lapledger.open")
+    assert {"click", "rich", "pandas", "duckdb", "textual", "matplotlib", "torch"} & imported("; lapledger.open") == set()

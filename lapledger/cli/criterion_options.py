@@ -3,18 +3,18 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from lapledger.cli.axes import durations_ns
 from lapledger.ledger.errors import UserError
-from lapledger.replay.criteria import NS_PER_MS, PRESETS, Criterion, preset
+from lapledger.replay.criteria import NS_PER_MS, PRESETS, Criterion
 from lapledger.replay.fields import FIELDS
+from lapledger.workflows.analysis.axes import durations_ns
+from lapledger.workflows.analysis.criterion_arguments import read_criterion
 
 Command = Callable[..., Any]
 ABSENT = "none"
@@ -155,21 +155,6 @@ def _timeout_ms(text: str) -> int | None:
     return int(_value("--timeout", "timeout_ms", str(durations[0] // NS_PER_MS)))
 
 
-MAX_FILE_BYTES = 64 << 10
-"""The largest criterion file; one of every key has less than 2 KiB."""
-
-
-def read_criterion(source: str | None, overrides: Mapping[str, Any]) -> tuple[str, Criterion]:
-    """(name, criterion) of a preset or a TOML file with some keys overridden; UserError or ReplayError."""
-    name, criterion = _named(source)
-    if not overrides:
-        return name, criterion
-    overridden = replace(criterion, **overrides)
-    if source is None and set(overrides) == {"tau"}:
-        return f"p_{overrides['tau']}", overridden
-    return f"{name}+{'+'.join(f'{key}={value}' for key, value in sorted(overrides.items()))}", overridden
-
-
 def refuse_source(source: str | None, criteria: Iterable[Criterion]) -> None:
     """Raise UserError if --calibration-from names a campaign and none of the criteria uses a calibration."""
     if source is not None and all(criterion.calibration == "none" for criterion in criteria):
@@ -177,19 +162,3 @@ def refuse_source(source: str | None, criteria: Iterable[Criterion]) -> None:
             f"--calibration-from {source}: no criterion here uses a calibration; add --calibration KIND,"
             " or omit --calibration-from"
         )
-
-
-def _named(source: str | None) -> tuple[str, Criterion]:
-    if source is None:
-        return "correct", preset("correct")
-    path = Path(source)
-    if source.endswith(".toml") or path.is_file():
-        try:
-            if path.stat().st_size > MAX_FILE_BYTES:
-                raise UserError(f"criterion file {source}: more than {MAX_FILE_BYTES >> 10} KiB; give a file of keys")
-            return path.stem, Criterion.from_toml(path.read_text())
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(
-                f"criterion file {source}: {getattr(error, 'strerror', None) or error}; give a TOML file"
-            ) from None
-    return source, preset(source)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.criterion_options import read_criterion
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option, out_option
 from lapledger.ledger.errors import UserError
@@ -20,6 +19,7 @@ from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.measurements import of_models
 from lapledger.replay.studies.warnings import AS_GIVEN, Variants, tau_warning, warnings_of
 from lapledger.settings import read_settings
+from lapledger.workflows.analysis.criterion_arguments import read_criterion
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions

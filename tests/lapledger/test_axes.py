@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapledger.cli.axes import durations_ns, factors, limits_ns, percents
 from lapledger.ledger.errors import UserError
+from lapledger.workflows.analysis.axes import durations_ns, factors, limits_ns, percents
 
 TIMES = ["20", "1m", "0.1ns", "ms", "-1s", "0s", "1s:2s:0.4ns"]
 tenths = st.integers(1, 400).map(lambda n: Fraction(n, 10))

@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from lapledger.cli.criterion_options import read_criterion
 from lapledger.cli.options import json_option
 from lapledger.render.output import print_json, print_line, print_table
 from lapledger.render.preset_text import as_toml, meaning
 from lapledger.replay.criteria import PRESETS, Criterion
 from lapledger.replay.fields import GROUPS
+from lapledger.workflows.analysis.criterion_arguments import read_criterion
 
 
 @click.command()

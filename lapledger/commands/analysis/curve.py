@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.axes import percents
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.study_options import (
     Study,
@@ -27,6 +26,7 @@ from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import Engine
 from lapledger.replay.studies.warnings import Variants
+from lapledger.workflows.analysis.axes import percents
 from lapledger.workflows.analysis.tiers import HOW, tiers
 from lapledger.workflows.malloc import keep_freed_memory
 

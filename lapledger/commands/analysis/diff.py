@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lapledger.cli.criterion_options import read_criterion, refuse_source
+from lapledger.cli.criterion_options import refuse_source
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
 from lapledger.ledger.errors import UserError
@@ -29,6 +29,7 @@ from lapledger.replay.explanations.flips import Change, tally, verdict_changes
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import unit_of
 from lapledger.settings import read_settings
+from lapledger.workflows.analysis.criterion_arguments import read_criterion
 from lapledger.workflows.analysis.judge import judge_with_progress
 
 

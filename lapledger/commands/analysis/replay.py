@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from lapledger.cli.criterion_options import CriterionFlags, criterion_options, read_criterion, refuse_source
+from lapledger.cli.criterion_options import CriterionFlags, criterion_options, refuse_source
 from lapledger.cli.engine_options import engine_options
 from lapledger.cli.naming_options import naming_options, store_if_wanted
 from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
@@ -24,6 +24,7 @@ from lapledger.replay.explanations.flips import Change, verdict_changes
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import CLOCKS
 from lapledger.settings import read_settings
+from lapledger.workflows.analysis.criterion_arguments import read_criterion
 from lapledger.workflows.analysis.judge import judge_with_progress
 from lapledger.workflows.analysis.named_replays import Naming, preview, stored_replays
 from lapledger.workflows.analysis.named_replays import as_json as replay_json

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.axes import durations_ns, factors, percents
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.study_options import (
     Study,
@@ -26,6 +25,7 @@ from lapledger.render.output import print_json, print_line, print_table, print_w
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import Engine
+from lapledger.workflows.analysis.axes import durations_ns, factors, percents
 from lapledger.workflows.malloc import keep_freed_memory
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from lapledger.cli.criterion_options import read_criterion
 from lapledger.cli.options import at_option, ledger_option
 from lapledger.ledger.errors import UserError
 from lapledger.settings import read_settings
+from lapledger.workflows.analysis.criterion_arguments import read_criterion
 
 
 @click.command()

@@ -1,17 +1,31 @@
-"""The criterion of a call of the Python API: a preset, a TOML file or a `Criterion`, with keys overridden."""
+"""The criterion that a caller names: a preset, a TOML file or a `Criterion`, with keys overridden."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
-from lapledger.cli.axes import durations_ns
-from lapledger.cli.criterion_options import read_criterion
 from lapledger.ledger.errors import UserError
-from lapledger.replay.criteria import NS_PER_MS, Criterion
+from lapledger.replay.criteria import NS_PER_MS, Criterion, preset
 from lapledger.replay.fields import FIELDS
+from lapledger.workflows.analysis.axes import durations_ns
+
+MAX_FILE_BYTES = 64 << 10
+"""The largest criterion file; one of every key has less than 2 KiB."""
+
+
+def read_criterion(source: str | None, overrides: Mapping[str, Any]) -> tuple[str, Criterion]:
+    """(name, criterion) of a preset or a TOML file with some keys overridden; UserError or ReplayError."""
+    name, criterion = _named(source)
+    if not overrides:
+        return name, criterion
+    overridden = replace(criterion, **overrides)
+    if source is None and set(overrides) == {"tau"}:
+        return f"p_{overrides['tau']}", overridden
+    return f"{name}+{'+'.join(f'{key}={value}' for key, value in sorted(overrides.items()))}", overridden
 
 
 def named_criterion(
@@ -51,3 +65,19 @@ def _milliseconds(timeout: str | float) -> int:
     if ns % NS_PER_MS:
         raise UserError(f"timeout {timeout}: give whole milliseconds, such as 0.5 or '500ms'")
     return ns // NS_PER_MS
+
+
+def _named(source: str | None) -> tuple[str, Criterion]:
+    if source is None:
+        return "correct", preset("correct")
+    path = Path(source)
+    if source.endswith(".toml") or path.is_file():
+        try:
+            if path.stat().st_size > MAX_FILE_BYTES:
+                raise UserError(f"criterion file {source}: more than {MAX_FILE_BYTES >> 10} KiB; give a file of keys")
+            return path.stem, Criterion.from_toml(path.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"criterion file {source}: {getattr(error, 'strerror', None) or error}; give a TOML file"
+            ) from None
+    return source, preset(source)
