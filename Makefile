@@ -33,7 +33,7 @@ install: $(VENV)/.core  ## make the environment in .venv
 	@echo "installed; try: $(BIN)/lap --help"
 
 demo: $(VENV)/.core  ## run the main job on four problems of the corpus (under 3 minutes)
-	@$(BIN)/lap demo --into $(DEMO_DIR)
+	@$(BIN)/lap demo --into $(DEMO_DIR) --replace
 
 corpus-run: $(VENV)/.core  ## run the whole corpus (about a quarter of an hour)
 	@$(BIN)/lap ledger init --ledger $(CORPUS_DIR)

@@ -52,7 +52,9 @@ class Table:
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a pandas frame; UserError where pandas is not installed."""
         if find_spec("pandas") is None:
-            raise UserError("to_pandas() needs the package pandas: pip install 'lapledger[notebook]', or use to_arrow()")
+            raise UserError(
+                "to_pandas() needs the package pandas: pip install 'lapledger[notebook]', or use to_arrow()"
+            )
         return self.data.to_pandas()
 
     def __len__(self) -> int:

@@ -4,7 +4,9 @@ Each message is one line that says what is wrong, where, and what to do next. Fo
 once, at the boundary where they arise. A candidate program's failure is data and never one of these.
 """
 
+import difflib
 import errno
+from collections.abc import Iterable
 
 
 class LapError(Exception):
@@ -51,6 +53,12 @@ _PATH_ERRORS = (
     errno.ELOOP,
     errno.ENAMETOOLONG,
 )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known name that is most like one that is not known; "" where none is like it."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def io_fault(error: OSError, what: str) -> LapError:

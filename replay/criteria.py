@@ -4,7 +4,6 @@ The fields lie in one table, `fields`; the environments of the field's paper are
 read.
 """
 
-import difflib
 import hashlib
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -14,7 +13,7 @@ from typing import Any, Self
 
 import rfc8785
 
-from lapledger.replay.errors import ReplayError
+from lapledger.replay.errors import ReplayError, nearest
 from lapledger.replay.fields import FIELDS, OF_TIMES, FieldDoc
 
 SCHEMA = 1
@@ -226,9 +225,7 @@ def describe() -> list[FieldDoc]:
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ";"
-    return f"{hint} Known: {', '.join(names)}"
+    return f"{nearest(name, names) or ';'} Known: {', '.join(names)}"
 
 
 FAMILIES = (

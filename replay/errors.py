@@ -4,7 +4,9 @@ The message is one line that says what is wrong, where, and what to do next. A p
 this. Its base class is all that the kernel takes from the ledger.
 """
 
-from lapledger.ledger.errors import UserError
+from lapledger.ledger.errors import UserError, nearest
+
+__all__ = ["ReplayError", "nearest"]
 
 
 class ReplayError(UserError):

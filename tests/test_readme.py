@@ -123,8 +123,8 @@ def test_make_targets_are_those_of_the_makefile() -> None:
 
 
 def test_make_demo_is_the_demo_that_these_tests_ran() -> None:
-    """Its recipe is `lap demo --into demo`; `make install` has a recipe too, shown without running it."""
-    assert make("-n", "-o", ".venv/.core", "demo").splitlines() == [f"{BIN}/lap demo --into demo"]
+    """Its recipe is `lap demo --into demo --replace`; `make install` has a recipe too, shown without running it."""
+    assert make("-n", "-o", ".venv/.core", "demo").splitlines() == [f"{BIN}/lap demo --into demo --replace"]
     assert "installed" in make("-n", "install")
 
 

@@ -74,4 +74,6 @@ def test_a_public_name_loads_its_module() -> None:
     """The test above sees what is loaded: the error type brings its module and not the API; `open` brings the API."""
     assert {name for name in imported("; lapledger.UserError") if name.startswith("lapledger.api")} == set()
     assert {"lapledger.api", "lapledger.results"} <= imported("; lapledger.open")
-    assert {"click", "rich", "pandas", "duckdb", "textual", "matplotlib", "torch"} & imported("; lapledger.open") == set()
+    assert {"click", "rich", "pandas", "duckdb", "textual", "matplotlib", "torch"} & imported(
+        "; lapledger.open"
+    ) == set()

@@ -1,6 +1,5 @@
 """How a person names a criterion: a preset or a TOML file, a few everyday flags, and `--set KEY=VALUE` for the rest."""
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from lapledger.ledger.errors import UserError
+from lapledger.ledger.errors import UserError, nearest
 from lapledger.replay.criteria import NS_PER_MS, PRESETS, Criterion
 from lapledger.replay.fields import FIELDS
 from lapledger.workflows.analysis.axes import durations_ns
@@ -126,9 +125,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
         raise UserError(f"--set {text}: write KEY=VALUE, for instance --set statistic=median")
     key = key.replace("-", "_")
     if key not in FIELDS:
-        nearest = difflib.get_close_matches(key, FIELDS, n=1)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-        raise UserError(f"--set {text}: no criterion key {key!r}; {hint}`lap criteria` lists all keys")
+        hint = nearest(key, FIELDS) or ";"
+        raise UserError(f"--set {text}: no criterion key {key!r}{hint} `lap criteria` lists all keys")
     return key, _value("--set", key, value)
 
 

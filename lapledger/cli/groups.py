@@ -1,11 +1,12 @@
 """Click groups as `lap` wants them: a bare group prints its help, and an unknown command names the nearest one."""
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import click
+
+from lapledger.ledger.errors import nearest
 
 
 class HelpGroup(click.Group):
@@ -31,6 +32,12 @@ class HelpGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes each command with the first sentence of its help, whole: a line that is cut short explains nothing."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, found.get_short_help_str(500)) for name, found in commands.items() if found])
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments that are left for the command; without any, help."""
         if not args and not ctx.resilient_parsing:
@@ -44,7 +51,5 @@ class HelpGroup(click.Group):
         """The command that the first argument names; UsageError suggests the nearest for an unknown one."""
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not ctx.resilient_parsing and not name.startswith("-"):
-            nearest = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise click.UsageError(f"no such command {name!r}{hint}", ctx)
+            raise click.UsageError(f"no such command {name!r}{nearest(name, known)}", ctx)
         return super().resolve_command(ctx, args)

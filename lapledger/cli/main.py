@@ -3,7 +3,6 @@
 Commands are loaded only when they are called: `lap --help` imports no database, no arrays and no terminal toolkit.
 """
 
-import difflib
 import io
 import logging
 import os
@@ -15,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lapledger.cli.groups import HelpGroup
-from lapledger.ledger.errors import LapError, UserError, io_fault
+from lapledger.ledger.errors import LapError, UserError, io_fault, nearest
 from lapledger.ledger.failpoint import POINTS, arm
 from lapledger.workflows.interrupts import handle_interrupts
 
@@ -180,8 +179,7 @@ def _arm_crash(text: str) -> None:
 def _usage(error: click.ClickException) -> int:
     message = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption):
-        nearest = difflib.get_close_matches(error.option_name, error.possibilities or (), n=1)
-        message = f"no such option {error.option_name!r}" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
+        message = f"no such option {error.option_name!r}{nearest(error.option_name, error.possibilities or ())}"
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "lap"
     return _report(f"{message}{' See' if message.endswith('?') else '; see'} `{path} --help`", error.exit_code)

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from lapledger.ledger.errors import UserError
+from lapledger.ledger.errors import UserError, nearest
 from lapledger.ledger.events import EVENTS, EventType, latest, steps
 from lapledger.ledger.questions.views import BY_NAME, View, raw_name
 from lapledger.ledger.store.cuts import Cut
@@ -127,6 +127,9 @@ class Questions:
         except (duckdb.Error, OSError) as error:  # a reader raises the database's errors as OSError
             lines = [line.strip() for line in str(error).splitlines()]
             reason = " ".join([lines[0], *(line for line in lines[1:] if line.startswith(("Did you", "Candidate")))])
+            missing = re.search(r"Table with name (\w+) does not exist", reason)
+            if missing:
+                reason = f"no view {missing[1]!r}{nearest(missing[1], (*BY_NAME, *_RAW))}"
             raise UserError(f"{reason}; see `lap sql --views` for what can be read") from None
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lapledger.ledger.errors import UserError
+from lapledger.ledger.errors import UserError, nearest
 from lapledger.ledger.events import latest
 from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.reader import events
@@ -59,7 +59,9 @@ def find_campaign(questions: Questions, name: str | None) -> Mapping[str, Any]:
         return row
     if not known:
         raise UserError("the ledger holds no campaign at this cut; run the programs with `lap run`")
-    reason = "several campaigns are stored" if name is None else f"no campaign {name!r} at this cut"
+    reason = (
+        "several campaigns are stored" if name is None else f"no campaign {name!r} at this cut{nearest(name, known)}"
+    )
     raise UserError(f"{reason}; choose one with --campaign: {', '.join(known)}")
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lapledger.replay.errors import ReplayError
+from lapledger.replay.errors import ReplayError, nearest
 
 HUMAN = "human"
 """The model of the programs that came with a problem."""
@@ -81,5 +81,7 @@ def _matching(known: Sequence[str], pattern: str) -> dict[str, tuple[str, ...]]:
         return {model: (model,) for model in last.values()}
     matching = [model for model in known if fnmatch.fnmatchcase(model, pattern)]
     if not matching:
-        raise ReplayError(f"no model matches {pattern!r}; the campaign's models are {', '.join(known)}")
+        raise ReplayError(
+            f"no model matches {pattern!r}{nearest(pattern, known) or ';'} the campaign's models are {', '.join(known)}"
+        )
     return {model: (model,) for model in matching}

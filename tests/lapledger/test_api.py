@@ -70,7 +70,9 @@ def test_pandas_is_named_where_it_is_missing(ledger: lapledger.Ledger, monkeypat
     """A user without it is told what to install, and what works without."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setattr("lapledger.results.find_spec", lambda name: None)
-    with pytest.raises(lapledger.UserError, match=r"needs the package pandas: pip install .lapledger\[notebook\]., or use to_arrow\(\)"):
+    with pytest.raises(
+        lapledger.UserError, match=r"needs the package pandas: pip install .lapledger\[notebook\]., or use to_arrow\(\)"
+    ):
         ledger.sql("SELECT 1 AS one").to_pandas()
 
 

@@ -311,6 +311,18 @@ def test_the_demo_deletes_nothing_but_a_demo(copy: Path) -> None:
     assert well("status", "--partitions", "--json", cwd=copy).json["partitions"] == before
 
 
+def test_an_earlier_demo_is_deleted_only_by_replace(tmp_path: Path) -> None:
+    """Without --replace it stays as it is, with all that was added to it."""
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "made-by-lap-demo").write_text("")
+    done = lap("demo", "--into", "demo", cwd=tmp_path)
+    assert (done.code, done.err) == (
+        2,
+        "lap: demo holds an earlier demo; add --replace to delete it, or choose another folder with --into\n",
+    )
+    assert (tmp_path / "demo" / "made-by-lap-demo").is_file()
+
+
 def test_json_is_json(copy: Path) -> None:
     """nan and infinity are null, which every reader of JSON takes."""
     result = well("sql", "SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b, 1.5 AS c", "--json", cwd=copy)

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -196,6 +198,27 @@ def test_what_has_no_timing_goes_out_in_every_shape(untimed: Path, tmp_path: Pat
     assert [row["graded_list"] for row in json.loads((tmp_path / "livecodebench").read_text())] == [[True]]
     assert json.loads((tmp_path / "inspect").read_text())["results"]["scores"][0]["metrics"]["accuracy"]["value"] == 1
     assert well("export", "check", tmp_path / "bundle").out.splitlines()[-1] == "proven and replayed"
+
+
+@pytest.mark.parametrize("head", ["12", "abc@control=1", "--json"])
+def test_a_wrong_head_is_no_damage(untimed: Path, tmp_path: Path, head: str) -> None:
+    """What is no head is the user's slip, exit code 2; the bundle is not blamed."""
+    well("export", "bundle", tmp_path / "bundle", "--criterion", "rlvr", cwd=untimed)
+    done = lap("export", "check", tmp_path / "bundle", "--head", head)
+    assert (done.code, "damaged" in done.out) == (2, False)
+    own = subprocess.run(
+        [sys.executable, tmp_path / "bundle", "--head", head], capture_output=True, text=True, check=False
+    )
+    assert (own.returncode, own.stdout) == (2, "")
+
+
+def test_a_bundle_names_the_packages_that_it_needs(untimed: Path, tmp_path: Path) -> None:
+    """By an interpreter without them: one line that says how to install them, and no traceback."""
+    well("export", "bundle", tmp_path / "bundle", "--criterion", "rlvr", cwd=untimed)
+    bare = subprocess.run([sys.executable, "-S", tmp_path / "bundle"], capture_output=True, text=True, check=False)
+    assert bare.returncode == 1
+    assert bare.stderr.startswith("this bundle needs pyarrow and numpy (")
+    assert bare.stderr.endswith("install them with: pip install pyarrow numpy\n")
 
 
 def test_csv_files_hold_every_table(home: Path, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def test_a_bare_group_prints_its_help(path: tuple[str, ...]) -> None:
         (("replay", "--timeout", "500"), "--timeout 500: a duration needs its unit"),
         (("replay", "--timeout", "1500us"), "--timeout 1500us: give one duration in whole ms"),
         (("replay", "--timeout", "1s,2s"), "--timeout 1s,2s: give one duration in whole ms"),
+        (("demo", "--int", "x"), "no such option '--int'; did you mean '--into'?"),
         (("criteria", "top-3"), "no criterion preset 'top-3'; did you mean 'top-30'?"),
     ],
 )

@@ -60,7 +60,9 @@ def _stated(criterion: str) -> dict[str, Any]:
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python BUNDLE.zip", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--head", help="a head that you kept: `lap verify --print-head` printed it")
+    parser.add_argument(
+        "--head", type=proof.head_text, help="a head that you kept: `lap verify --print-head` printed it"
+    )
     parser.add_argument("--no-proof", action="store_true", help="only replay")
     parser.add_argument("--criterion", help="criterion to evaluate, as canonical JSON")
     parser.add_argument("--tau", help="p_tau of it")

@@ -11,7 +11,7 @@ import click
 from lapledger.cli.study_options import Study, named_criteria, small_print, study_options, study_warnings, title_of
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import of_shares
-from lapledger.render.output import print_json, print_line, print_message, print_table, print_warnings, progress
+from lapledger.render.output import print_json, print_message, print_table, print_warnings, progress
 from lapledger.render.pictures import flat, save
 from lapledger.replay.criteria import ENVIRONMENTS, Criterion
 from lapledger.workflows.malloc import keep_freed_memory
@@ -169,7 +169,7 @@ def _show(
         numbered = [(f"{column} {row[0]}", *row[1:]) for column, row in zip(numbers, pairs, strict=True)]
         print_table(("", *numbers), numbered, title="Spearman between criteria over the runs")
     _show_families(measured, figures)
-    print_line(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
+    print_table(("criterion", "hash"), [(name, criterion.hash[:12]) for name, criterion in criteria.items()])
 
 
 def _show_cells(measured: "MeasuredCampaign", matrix_result: "Matrix") -> None:

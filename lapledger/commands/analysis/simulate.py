@@ -10,7 +10,7 @@ import click
 
 from lapledger.cli.study_options import Study, named_criteria, small_print, study_options, study_warnings, title_of
 from lapledger.ledger.errors import UserError
-from lapledger.render.output import count, print_json, print_line, print_message, print_table, print_warnings, progress
+from lapledger.render.output import count, print_json, print_message, print_table, print_warnings, progress
 from lapledger.render.pictures import save
 from lapledger.replay.criteria import ENVIRONMENTS, REWARDS, Criterion
 from lapledger.replay.engines import Engine
@@ -197,7 +197,7 @@ def _show(
             for simulation in agreed
         ]
         print_table(("figure", "criteria", "Spearman with training", "p"), shown)
-    print_line(", ".join(f"{name} {criterion.hash[:12]}" for name, criterion in criteria.items()))
+    print_table(("criterion", "hash"), [(name, criterion.hash[:12]) for name, criterion in criteria.items()])
     _report_exclusions(simulations)
 
 

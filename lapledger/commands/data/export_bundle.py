@@ -1,6 +1,7 @@
 """`lap export bundle` and `lap export check`: a file that verifies and replays without a ledger."""
 
 import json
+from argparse import ArgumentTypeError
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import click
 
 from lapledger.cli.export_options import FILE, question_options, request_of
 from lapledger.cli.options import json_option
-from lapledger.ledger.errors import LapError
+from lapledger.ledger.errors import LapError, UserError
 from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import count, print_json, print_line, print_message, progress
 from lapledger.settings import read_settings
@@ -73,6 +74,13 @@ def check(path: Path, head: str | None, as_json: bool) -> None:
       lap export check campaign.zip --head "$(cat head.txt)"
     """
     from lapledger.consumers.exports.campaign_bundle import check_bundle
+    from lapledger.ledger.proof.bundles.verifier.proof import head_text
+
+    if head is not None:
+        try:
+            head = head_text(head)
+        except ArgumentTypeError as error:
+            raise UserError(f"--head: {error}") from None
 
     arguments = [*(["--head", head] if head else []), *(["--json"] if as_json else [])]
     code = check_bundle(arguments, str(path))

@@ -16,7 +16,8 @@ STRICT, SECOND = "top-50", "per-test-top-30"
 
 @click.command()
 @click.option("--into", default="demo", type=click.Path(), metavar="DIR", help="New folder.  [default: demo]")
-def command(into: str) -> None:
+@click.option("--replace", is_flag=True, help="Delete an earlier demo in this folder, with all that was added to it.")
+def command(into: str, *, replace: bool) -> None:
     """Run the full workflow on four sample problems: import, run, evaluate, reward, trace, calibrate, verify, plot.
 
     \b
@@ -24,7 +25,7 @@ def command(into: str) -> None:
       lap demo --into /tmp/demo
     """
     root = Path(into)
-    _make_room(root)
+    _make_room(root, replace=replace)
     at = ["--ledger", str(root)]
     packages = [str(demo_corpus() / name) for name in PROBLEMS]
     _lap("ledger", "init", *at)
@@ -46,11 +47,15 @@ def command(into: str) -> None:
     )
 
 
-def _make_room(root: Path) -> None:
-    """Recreates the folder; UserError when it holds anything but an earlier demo."""
+def _make_room(root: Path, *, replace: bool) -> None:
+    """Recreates the folder; UserError when it holds an earlier demo that is not to be replaced, or anything else."""
     if root.exists():
         if not root.is_dir() or (any(root.iterdir()) and not (root / MARKER).is_file()):
             raise UserError(f"{root} was not made by `lap demo`; choose another folder with --into")
+        if any(root.iterdir()) and not replace:
+            raise UserError(
+                f"{root} holds an earlier demo; add --replace to delete it, or choose another folder with --into"
+            )
         shutil.rmtree(root)
     root.mkdir(parents=True)
     (root / MARKER).write_text("`lap demo` made this folder and may delete it\n")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lapledger.ledger.errors import UserError
+from lapledger.ledger.errors import UserError, nearest
 from lapledger.ledger.questions.queries import Questions
 
 
@@ -20,7 +20,9 @@ def find_program(questions: Questions, name: str) -> dict[str, Any]:
             raise UserError(
                 f"{name!r} names {len(matches)} programs: {names}{' ...' if len(matches) > 5 else ''}; name one"
             )
-    raise UserError(f"no program {name!r} at this cut; the view `program` of `lap sql` lists them")
+    spellings = [f"{row['slug']}/{row['name'].rsplit('/', 1)[-1].removesuffix('.py')}" for row in rows]
+    hint = nearest(name, spellings) or ";"
+    raise UserError(f"no program {name!r} at this cut{hint} The view `program` of `lap sql` lists them")
 
 
 def _exact(row: dict[str, Any], name: str) -> bool:

@@ -1,10 +1,10 @@
 """What a user asks to run, as a plan: which members, whether the campaign is stored already, and what is left of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lapledger.ledger.errors import UserError
+from lapledger.ledger.errors import UserError, nearest
 from lapledger.ledger.events import CampaignOpened, ExecutionRequested, ProgramAdded, TestAdded
 from lapledger.ledger.questions.queries import DONE_WORKS, DURATIONS, Questions
 from lapledger.producers.campaigns.plan import OwnLimits, Plan, PlanSettings, estimate_ns, is_reference, make_plan
@@ -96,8 +96,9 @@ def _find_problem(name: str, stored: Sequence[dict[str, Any]]) -> str:
         return str(matches[0])
     if matches:
         raise UserError(f"problem {name!r} is stored in several versions: {', '.join(matches)}; name one of these")
-    known = ", ".join(sorted({row["slug"] for row in stored})) or "none; import some with `lap import icpc`"
-    raise UserError(f"no problem {name!r} in the ledger; known: {known}")
+    slugs = sorted({row["slug"] for row in stored})
+    known = ", ".join(slugs) or "none; import some with `lap import icpc`"
+    raise UserError(f"no problem {name!r} in the ledger{nearest(name, slugs) or ';'} Known: {known}")
 
 
 def _thin(programs: Sequence[ProgramAdded], every: int) -> list[ProgramAdded]:
@@ -130,12 +131,31 @@ def plan_campaign(
     )
     plan = make_plan(chosen.programs, chosen.tests, wanted, name=name, once=once)
     campaign = plan.opening.campaign_id
-    stored = questions.rows("SELECT plan_digest FROM campaign WHERE campaign_id = $id", id=campaign)
+    stored = questions.rows("SELECT * FROM campaign WHERE campaign_id = $id", id=campaign)
     if stored and stored[0]["plan_digest"] != plan.opening.plan_digest:
         raise UserError(
-            f"campaign {campaign!r} was opened with other programs, tests or settings; name a new one with --campaign"
+            f"campaign {campaign!r} was opened with {_difference(stored[0], plan.opening)};"
+            " name a new one with --campaign"
         )
     return Planned(plan, chosen)
+
+
+_UNITS = {"hard_limit_ns": (1_000_000_000, " s"), "memory_bytes": (MIB, " MiB"), "output_bytes": (MIB, " MiB")}
+
+
+def _difference(stored: Mapping[str, Any], opening: CampaignOpened) -> str:
+    """What differs between a stored campaign and a new plan: settings by value, members by number."""
+    differing = []
+    for name in ("service", "shuffle_seed", *_UNITS, "process_limit", "repetitions", "warmups"):
+        before, now = stored[name], getattr(opening, name)
+        if before != now:
+            divisor, unit = _UNITS.get(name, (None, ""))
+            texts = [f"{value / divisor:g}{unit}" if divisor else str(value) for value in (before, now)]
+            label = name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
+            differing.append(f"{label} {texts[0]}, not {texts[1]}")
+    if set(stored["programs"]) != set(opening.programs):
+        differing.append(f"{len(stored['programs'])} programs, not these {len(opening.programs)}")
+    return "; ".join(differing) or "other tests or limits of problems"
 
 
 def _in_force(chosen: Chosen, settings: Settings) -> dict[str, OwnLimits]:

@@ -37,7 +37,10 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _MAIN = """import os
 import sys
 
-from {entry} import main
+try:
+    from {entry} import main
+except ImportError as error:
+    sys.exit(f"this bundle needs pyarrow and numpy ({{error}}); install them with: pip install pyarrow numpy")
 
 code = main(sys.argv[1:], sys.path[0])
 sys.stdout.flush()

@@ -3,7 +3,9 @@
 Each check yields one line for everything that does not hold.
 """
 
+import argparse
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -129,6 +131,16 @@ def check_cut(bundle: BundleFile) -> Iterator[str]:
 def check_own_head(bundle: BundleFile) -> Iterator[str]:
     """The bundle's head follows from its chains and all of its manifests."""
     return check_head(bundle, bundle.about["head"], all_manifests=True)
+
+
+_HEAD = re.compile(r"[0-9a-f]{64}@[a-z]+=[0-9]+(\.[0-9]+)*(,[a-z]+=[0-9]+(\.[0-9]+)*)*")
+
+
+def head_text(text: str) -> str:
+    """A head as a person gives it; ArgumentTypeError when it is none, so that no bundle is blamed for a slip."""
+    if not _HEAD.fullmatch(text.strip()):
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a head; copy what `lap verify --print-head` printed")
+    return text.strip()
 
 
 def check_head(bundle: BundleFile, written: str, *, all_manifests: bool = False) -> Iterator[str]:

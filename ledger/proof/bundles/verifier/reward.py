@@ -134,7 +134,9 @@ class RewardBundle(BundleFile):
 def main(arguments: Sequence[str], path: str) -> int:
     """Prints what does not hold and what was proven; 0 when all holds, 1 when not, 2 for a wrong option."""
     parser = argparse.ArgumentParser(prog="python REWARD.zip", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--head", help="a head that you kept: `lap verify --print-head` printed it")
+    parser.add_argument(
+        "--head", type=proof.head_text, help="a head that you kept: `lap verify --print-head` printed it"
+    )
     head = parser.parse_args(arguments).head
     summary = ""
     try:
