@@ -43,12 +43,20 @@ def refuse_below_reserve(folder: Path, reserve_bytes: int, wanted_bytes: int = 0
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, durable in each parent."""
+    """Make a folder and its parents, durable in each parent; only the owner can read those that are made."""
     with translated(folder):
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
+        for path in reversed(missing):
+            path.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(exist_ok=True)
     for path in missing:
         sync_folder(path.parent)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file that only its owner can read, unless it is there; whoever opens it reports what is wrong."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def sync_folder(folder: Path) -> None:

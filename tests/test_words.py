@@ -128,7 +128,10 @@ LEFT_ON_PAGES = {
 
 LEFT_IN_HELP = 0
 
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md") if path.stem != "glossary")]
+PAGES = [
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md") if path.stem != "glossary"),
+]
 """All pages but the glossary, which quotes the old terms."""
 
 

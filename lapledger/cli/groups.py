@@ -36,7 +36,9 @@ class HelpGroup(click.Group):
         """Writes each command with the first sentence of its help, whole: a line that is cut short explains nothing."""
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, found.get_short_help_str(500)) for name, found in commands.items() if found])
+            formatter.write_dl(
+                [(name, command.get_short_help_str(500)) for name, command in commands.items() if command]
+            )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments that are left for the command; without any, help."""

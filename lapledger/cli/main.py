@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.errors import LapError, UserError, io_fault, nearest
 from lapledger.ledger.failpoint import POINTS, arm
+from lapledger.ledger.redaction import redacted
 from lapledger.workflows.interrupts import handle_interrupts
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
@@ -195,6 +196,6 @@ def _unexpected(error: Exception) -> int:
 
 
 def _report(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    line = redacted(" ".join(message.split()))
     click.echo(f"lap: {''.join(c if c.isprintable() else '?' for c in line)}", err=True)
     return code

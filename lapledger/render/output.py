@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lapledger.ledger.atomic_write import finite
+from lapledger.ledger.redaction import redacted
 
 LONGEST_CELL = 10_000
 """Characters of a cell that a table shows; JSON has all of them."""
@@ -70,7 +71,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 def print_message(message: str) -> None:
     """A message on stderr."""
-    click.echo(_safe(message), err=True)
+    click.echo(redacted(_safe(message)), err=True)
 
 
 def print_line(text: str = "") -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, Literal
 
 from lapledger.consumers.services.service_loop import Logger
+from lapledger.ledger.redaction import redacted
 
 Form = Literal["auto", "text", "json"]
 
@@ -26,6 +27,7 @@ def make_log(form: Form, **always: str) -> Logger:
         processors=[
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _in_order,
+            _redacted,
             structlog.dev.ConsoleRenderer(colors=colors) if text else structlog.processors.JSONRenderer(),
         ],
         **bound,
@@ -36,6 +38,11 @@ def make_log(form: Form, **always: str) -> Logger:
         getattr(logger, level)(event, level=level, **kept)
 
     return log
+
+
+def _redacted(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """The same line, its texts without secrets."""
+    return {name: redacted(value) if isinstance(value, str) else value for name, value in line.items()}
 
 
 def _in_order(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:

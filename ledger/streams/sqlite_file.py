@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from lapledger.ledger.disk import make_private
 from lapledger.ledger.errors import UserError, sql_fault
 
 WAIT_SECONDS = 60.0
@@ -64,6 +65,7 @@ def refuse_network(path: Path) -> None:
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection whose commits are durable when they return, beside other processes; threads take turns."""
+    make_private(path)
     with sqlite_faults(path):
         connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file

@@ -206,10 +206,10 @@ def test_a_wrong_head_is_no_damage(untimed: Path, tmp_path: Path, head: str) -> 
     well("export", "bundle", tmp_path / "bundle", "--criterion", "rlvr", cwd=untimed)
     done = lap("export", "check", tmp_path / "bundle", "--head", head)
     assert (done.code, "damaged" in done.out) == (2, False)
-    own = subprocess.run(
+    bundled = subprocess.run(
         [sys.executable, tmp_path / "bundle", "--head", head], capture_output=True, text=True, check=False
     )
-    assert (own.returncode, own.stdout) == (2, "")
+    assert (bundled.returncode, bundled.stdout) == (2, "")
 
 
 def test_a_bundle_names_the_packages_that_it_needs(untimed: Path, tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """`lap config`: every setting and where its value comes from."""
 
-import re
 from typing import Any
 
 import click
 
 from lapledger.cli.groups import HelpGroup
 from lapledger.cli.options import json_option
+from lapledger.ledger.redaction import redacted
 from lapledger.render.output import print_json, print_table
 from lapledger.settings import Settings, read_settings, source_of
 
@@ -41,10 +41,6 @@ def show(as_json: bool) -> None:
         print_table(("setting", "value", "source", "meaning"), [(n, str(v), s, t) for n, v, s, t in rows])
 
 
-_USER = re.compile(r"//.*@")
-_SECRET = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
-
-
 def shown(value: Any) -> Any:
     """A setting's value without what is secret in it: the user and password of an address, and its secret options."""
-    return _SECRET.sub(r"\1***", _USER.sub("//***@", value)) if isinstance(value, str) else value
+    return redacted(value) if isinstance(value, str) else value

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from lapledger.ledger.disk import make_private
 from lapledger.ledger.errors import FULL, DiskFull, Fault, LapError, Unavailable, UserError, sql_fault
 
 WAIT_SECONDS = 60
@@ -78,6 +79,8 @@ def sqlite_engine(path: Path) -> Engine:
     database, query = (_uri(path), {"uri": "true", **_read_only(path)}) if fixed else (str(path), {})
     url = URL.create("sqlite", database=database, query=query)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
+    if not fixed:
+        event.listen(engine, "do_connect", lambda *_: make_private(path))
     event.listen(engine, "connect", _on_connect_fixed if fixed else _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
