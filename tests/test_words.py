@@ -121,9 +121,7 @@ LEFT = {
 }
 """Folder -> identifiers that are still to be renamed."""
 
-LEFT_ON_PAGES = {
-    "docs/replaying.md": 1,  # the name of a column of `lap replay`
-}
+LEFT_ON_PAGES = {}
 """Page -> phrases that are still to be rewritten; a page that is not here has none."""
 
 LEFT_IN_HELP = 0

@@ -123,7 +123,7 @@ def _difference(row: DifferenceRow) -> tuple[object, ...]:
 def _named(comparison: Comparison) -> list[str]:
     """Problems excluded from the differences, and ties, undecided and excluded ones of the win rates."""
     lines = []
-    gone = sorted({problem for row in comparison.differences for problem in row.estimate.left_out})
+    gone = sorted({problem for row in comparison.differences for problem in row.estimate.excluded})
     if gone:
         lines.append(f"excluded, as one arm lacks them or the filter removes all their tests: {_some(gone)}")
     lines += [
@@ -134,8 +134,8 @@ def _named(comparison: Comparison) -> list[str]:
         for estimate in comparison.wins
         if estimate.undecided
     ]
-    if comparison.wins and comparison.wins[0].left_out:
-        lines.append(f"no win or loss, as one arm has no correct sample: {_some(comparison.wins[0].left_out)}")
+    if comparison.wins and comparison.wins[0].excluded:
+        lines.append(f"no win or loss, as one arm has no correct sample: {_some(comparison.wins[0].excluded)}")
     return lines
 
 

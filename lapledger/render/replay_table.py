@@ -56,7 +56,7 @@ def _row(judged: JudgedCampaign, row: Estimate, lacking: int) -> tuple[object, .
         judged.name,
         row.model,
         row.problems,
-        row.left_out,
+        row.excluded,
         row.programs,
         "..".join(map(str, sizes)),
         lacking,
@@ -74,9 +74,9 @@ def _stands_on(judged: JudgedCampaign) -> str:
         filtered = kept(judged)
         doubt = f", {filtered.undecided} undecided" if filtered.undecided else ""
         text += f"; keeps {filtered.kept} of {filtered.tests} optimization tests{doubt}"
-        text += f"; {len(filtered.left_out)} of {filtered.problems} problems excluded"
-        text += f": {', '.join(filtered.left_out[:5])}{' ...' if len(filtered.left_out) > 5 else ''}" * bool(
-            filtered.left_out
+        text += f"; {len(filtered.excluded)} of {filtered.problems} problems excluded"
+        text += f": {', '.join(filtered.excluded[:5])}{' ...' if len(filtered.excluded) > 5 else ''}" * bool(
+            filtered.excluded
         )
     if judged.calibration:
         stored = judged.calibration.stored.name

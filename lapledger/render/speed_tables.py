@@ -58,7 +58,7 @@ def _win(rate: WinRate) -> tuple[object, ...]:
         rate.losses,
         len(rate.ties),
         len(rate.undecided),
-        len(rate.left_out),
+        len(rate.excluded),
         "-" if rate.value is None else percent(rate.value),
         of_shares(rate.interval),
         of_shares(rate.bootstrapped),

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from lapledger.ledger.codec.canonical import blob_digest
 from lapledger.ledger.events import Event, ProblemAdded, ProgramAdded, TestAdded
-from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest
+from lapledger.producers.corpus.package import Excluded, Package, PackageProgram, PackageTest
 
 IMPORTER = "icpc-package 1"
 HUMAN = "human"
@@ -35,7 +35,7 @@ class ImportPlan:
     problems: int
     tests: int
     programs: int
-    left_out: tuple[LeftOut, ...]
+    excluded: tuple[Excluded, ...]
     unknown_keys: tuple[str, ...]
 
 
@@ -70,7 +70,7 @@ def import_package(
         problems=int(new_problem),
         tests=len(tests),
         programs=len(programs),
-        left_out=package.left_out,
+        excluded=package.excluded,
         unknown_keys=package.unknown_keys,
     )
 

@@ -64,7 +64,7 @@ class PackageProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Excluded:
     """A submission that was passed over, and why."""
 
     path: str
@@ -88,7 +88,7 @@ class Package:
     statement: bytes | None
     tests: tuple[PackageTest, ...]
     programs: tuple[PackageProgram, ...]
-    left_out: tuple[LeftOut, ...]
+    excluded: tuple[Excluded, ...]
     digest: str
     unknown_keys: tuple[str, ...] = ()
 
@@ -127,7 +127,7 @@ def read_package(folder: Path, *, tier_field: str = "") -> Package:
     grading = grading if settings.scoring else ""
     levels = {path: read_test_settings(*stated, group=_is_group(path)) for path, stated in groups.items()}
     tests = _tests(files, levels, settings.validator_flags)
-    programs, left_out = _programs(files)
+    programs, excluded = _programs(files)
     statement = _statement(files)
     slug = _slug(folder)
     limits = (time_limit_ns, settings.memory_limit_bytes, settings.output_limit_bytes)
@@ -145,7 +145,7 @@ def read_package(folder: Path, *, tier_field: str = "") -> Package:
         statement=statement,
         tests=tests,
         programs=programs,
-        left_out=left_out,
+        excluded=excluded,
         digest=digest_of(settings.validator_flags, grading, limits, tests),
         unknown_keys=(
             *(f"problem.yaml: {key}" for key in settings.unknown_keys),
@@ -266,27 +266,27 @@ def _test(files: Files, path: PurePosixPath, known: frozenset[str], settings: Te
     )
 
 
-def _programs(files: Files) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut, ...]]:
+def _programs(files: Files) -> tuple[tuple[PackageProgram, ...], tuple[Excluded, ...]]:
     kept: dict[tuple[str, bytes], PackageProgram] = {}
-    left_out: dict[str, str] = {}
+    excluded: dict[str, str] = {}
     for path in files.under("submissions"):
         _, *folders, name = path.split("/")
         if not folders:
-            left_out[path] = "no label: it lies in no folder such as submissions/accepted"
+            excluded[path] = "no label: it lies in no folder such as submissions/accepted"
         elif len(folders) > 1:
-            left_out["/".join(["submissions", *folders[:2]])] = "a program of several files"
+            excluded["/".join(["submissions", *folders[:2]])] = "a program of several files"
         elif PurePosixPath(name).suffix not in (".py", ".py3"):
-            left_out[path] = "not a Python program"
+            excluded[path] = "not a Python program"
         elif reason := unusable(source := _source(files, path), name):
-            left_out[path] = reason
+            excluded[path] = reason
         else:
             program = PackageProgram(name, folders[0], source)
             twin = kept.setdefault((program.stem, program.source), program)
             if twin is not program:
-                left_out[path] = f"the same program as submissions/{twin.label}/{twin.name}"
+                excluded[path] = f"the same program as submissions/{twin.label}/{twin.name}"
     if not kept:
         raise UserError(f"{files.where('submissions')}: no submissions; put Python programs into submissions/accepted")
-    return tuple(kept.values()), tuple(LeftOut(path, reason) for path, reason in left_out.items())
+    return tuple(kept.values()), tuple(Excluded(path, reason) for path, reason in excluded.items())
 
 
 def _source(files: Files, path: str) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus.languages import unusable
-from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, digest_of
+from lapledger.producers.corpus.package import Excluded, Package, PackageProgram, PackageTest, digest_of
 from lapledger.producers.corpus.settings import checked_flags
 from lapledger.producers.importers.files import MIB, check_file, lines_of, parse_json, shown
 from lapledger.producers.importers.model import identifier_part, line
@@ -123,7 +123,7 @@ def _parquet(path: Path) -> Any:
 def _row(record: Record, license_: str, flags: str | None) -> Row:
     name = record.text("name")
     tests = tuple(test for part in _PARTS for test in _tests(record, *part))
-    programs, left_out = _programs(record)
+    programs, excluded = _programs(record)
     if record.value.get("input_file"):
         return Row(None, f"{line(name)}: reads a file instead of standard input")
     if not tests or not programs:
@@ -145,7 +145,7 @@ def _row(record: Record, license_: str, flags: str | None) -> Row:
             statement=record.text("description").encode() if record.has("description") else None,
             tests=tests,
             programs=programs,
-            left_out=left_out,
+            excluded=excluded,
             digest=digest_of(flags, "", limits, tests),
         ),
         "",
@@ -176,7 +176,7 @@ def _pairs(record: Record, key: str, first: str, second: str) -> list[tuple[str,
     return list(zip(left, right, strict=True))
 
 
-def _programs(record: Record) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut, ...]]:
+def _programs(record: Record) -> tuple[tuple[PackageProgram, ...], tuple[Excluded, ...]]:
     kept: dict[str, PackageProgram] = {}
     passed: Counter[str] = Counter()
     for key, label in (("solutions", "accepted"), ("incorrect_solutions", "incorrect")):
@@ -192,7 +192,7 @@ def _programs(record: Record) -> tuple[tuple[PackageProgram, ...], tuple[LeftOut
             else:
                 kept[source] = PackageProgram(f"{label}.py", label, source.encode())
     where = record.text("name")
-    return tuple(kept.values()), tuple(LeftOut(line(where), f"{n} programs {why}") for why, n in passed.items())
+    return tuple(kept.values()), tuple(Excluded(line(where), f"{n} programs {why}") for why, n in passed.items())
 
 
 def _solutions(record: Record, key: str) -> list[tuple[str, str]]:

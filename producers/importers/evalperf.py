@@ -69,7 +69,7 @@ def read(path: Path, model: str | None = None) -> Results:
         service=FORMAT,
         reference_rule="every reference of its task",
         problems=problems,
-        left_out=tuple(reason for task, record in records.items() for reason in _left_out(task, record)),
+        excluded=tuple(reason for task, record in records.items() for reason in _excluded(task, record)),
         unknown=UNKNOWN,
         reading=2,
         source_metadata={**metadata, "cumulative shares of the references, slow to fast, %": scores},
@@ -116,7 +116,7 @@ def _profiled(task: Record, sample: Record) -> bool:
     return ran_correctly and (sample.flag("profiled") if sample.has("profiled") else True)
 
 
-def _left_out(task: str, record: Record) -> Iterator[str]:
+def _excluded(task: str, record: Record) -> Iterator[str]:
     """What the file does not tell of samples that passed, where others of their task were profiled."""
     passed = [sample for sample in record.records("results", "sample") if sample.flag("pass") and record.has("dps")]
     broken = sum(_profiled(record, sample) and not sample.has(_COST) for sample in passed)

@@ -122,7 +122,7 @@ def _results_imported(results: Results, campaign: str, provenance: Provenance) -
         campaign_id=campaign,
         model=results.model,
         records=len(results.problems),
-        excluded=shortened(results.left_out),
+        excluded=shortened(results.excluded),
         unknown=results.unknown,
         source_metadata=json.dumps(results.source_metadata, sort_keys=True, allow_nan=False),
         importer=results.importer,

@@ -97,7 +97,7 @@ class Results:
     host: str = ""
     reference_rule: str
     problems: tuple[ResultProblem, ...]
-    left_out: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     unknown: tuple[str, ...]
     source_metadata: dict[str, object]
     figures: dict[str, float | str | None]

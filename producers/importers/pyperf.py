@@ -41,7 +41,7 @@ def read(path: Path, model: str | None = None) -> Results:
     where = shown(file.name)
     suite = Record.of(parse_json(data, where), where)
     shared = suite.record("metadata") if suite.has("metadata") else Record({}, where)
-    problems, left_out = _benchmarks(suite, shared)
+    problems, excluded = _benchmarks(suite, shared)
     if not problems:
         raise UserError(f"{where}: holds no benchmark in seconds; give a file that `pyperf` wrote with --output")
     host = " ".join(line(str(shared.value[key])) for key in _HOST if shared.has(key))
@@ -56,7 +56,7 @@ def read(path: Path, model: str | None = None) -> Results:
         host=sha256_fields("pyperf host", host) if host else "",
         reference_rule="every benchmark is its own reference",
         problems=tuple(problems.values()),
-        left_out=tuple(left_out),
+        excluded=tuple(excluded),
         unknown=UNKNOWN,
         source_metadata=_source_metadata(shared),
         figures={
@@ -86,17 +86,17 @@ def _rounded(seconds: float) -> bool:
 def _benchmarks(suite: Record, shared: Record) -> tuple[dict[str, ResultProblem], list[str]]:
     """The benchmarks in seconds by name, and one line for each in another unit; UserError for a name twice."""
     problems: dict[str, ResultProblem] = {}
-    left_out: list[str] = []
+    excluded: list[str] = []
     for benchmark in suite.records("benchmarks", "benchmark"):
         overrides = benchmark.record("metadata") if benchmark.has("metadata") else Record({}, benchmark.where)
         both = Record({**shared.value, **overrides.value}, benchmark.where)
         name, unit = both.text("name"), both.text("unit") if both.has("unit") else "second"
         problem = _problem(benchmark, name, both) if unit == "second" else None
         if problem is None:
-            left_out.append(f"{line(name)}: measured in {line(unit)}, not in seconds")
+            excluded.append(f"{line(name)}: measured in {line(unit)}, not in seconds")
         elif problems.setdefault(name, problem) is not problem:
             raise UserError(f"{benchmark.where}: the benchmark {shown(name)} appears twice; keep one of them")
-    return problems, left_out
+    return problems, excluded
 
 
 def _source_metadata(shared: Record) -> dict[str, object]:

@@ -196,7 +196,7 @@ def judge_many(problems: Sequence[ProblemMeasurements], criterion: Criterion) ->
                 q_den=evaluated.q_den[rows],
                 pool_size=evaluated.pool_size[rows],
                 kept=m.tests.optimization.astype(np.int8),
-                left_out=False,
+                excluded=False,
                 censored_below_limit=evaluated.censored_below_limit[rows],
                 lacking=np.zeros(len(m.programs), dtype=np.int64),
                 none_finished=evaluated.none_finished[rows],

@@ -61,7 +61,7 @@ def hold(problems: Sequence[ProblemMeasurements], criterion: Criterion, device: 
     for number, m in enumerate(problems):
         case = _Case.of(m, criterion)
         certain = judge(m, gates).status  # where tau is 100 the gate on q is open: what is left is all the others
-        counted = m.candidate & (not case.rules.left_out)
+        counted = m.candidate & (not case.rules.excluded)
         model = np.where(counted, np.searchsorted(models, m.models), -1)
         for task, (_, rows) in zip(case.tasks(case.context()), patterns(case.results.lacking), strict=True):
             tasks.append(replace(task, certain=certain[rows], model=model[rows], problem=number))

@@ -135,9 +135,9 @@ class DeviceEnd:
         )
         return cls(mine, references, theirs, theirs.sort(dim=2).values)
 
-    def counts(self, runs: Tensor, left_out: Tensor) -> tuple[Tensor, Tensor]:
+    def counts(self, runs: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
         """References smaller, and smaller or equal, than each run [B, T, M], but for those that it leaves out."""
-        mine, theirs = self.mine.view(-1)[runs], self.theirs.view(-1)[left_out]
+        mine, theirs = self.mine.view(-1)[runs], self.theirs.view(-1)[excluded]
         less, upto = (
             torch.searchsorted(self.rising, self.mine, right=right, out_int32=True) for right in (False, True)
         )
@@ -169,7 +169,7 @@ class Resident:
     group: Tensor
     reference_size: Tensor
     runs: Tensor
-    left_out: Tensor
+    excluded: Tensor
     certain: Tensor
     model: Tensor
     problem: Tensor
@@ -195,7 +195,7 @@ class Resident:
             )
         if 2 * self.reference_size.shape[1] * self.ends[0].mine.shape[1] * criterion.threshold.numerator >= 2**63:
             raise ReplayError(f"tau {criterion.tau} has too many digits for so many references and tests; round it")
-        counted = [end.counts(self.runs, self.left_out) for end in self.ends]
+        counted = [end.counts(self.runs, self.excluded) for end in self.ends]
         q_lo, q_hi, q_den = self._quality(counted, criterion)
         status = self._status(q_lo, q_hi, q_den, criterion)
         passed = self._by_model(status == 1)

@@ -70,7 +70,7 @@ class Padded:
     group: Ints  # [B, N] the group of each reference, C for one that is none
     reference_size: Ints  # [B, N, C] references that rank each reference where one more group is left out
     runs: Ints  # [L] flat indices in [B, T, M] of runs that leave a reference out
-    left_out: Ints  # [L] flat indices in [B, T, N] of those references
+    excluded: Ints  # [L] flat indices in [B, T, N] of those references
     certain: Bytes  # [B, M] every gate but the one on q
     model: Ints  # [B, M] number of the model, K for a program that is not counted
     problem: Ints  # [B]
@@ -88,7 +88,7 @@ class Padded:
         problem = np.array([task.problem for task in tasks], dtype=np.int64)
         programs = np.zeros((int(problem.max(initial=-1)) + 1, kinds), dtype=np.int64)
         np.add.at(programs, problem, (model[:, :, None] == np.arange(kinds)).sum(axis=1))
-        runs, left_out = _left_out(groups, columns, [task.shape[1] for task in tasks], shape)
+        runs, excluded = _excluded(groups, columns, [task.shape[1] for task in tasks], shape)
         gates = [np.ones(task.shape[2]) if task.certain is None else task.certain for task in tasks]
         return cls(
             ends=_ends(tasks, shape),
@@ -98,7 +98,7 @@ class Padded:
             group=group,
             reference_size=_reference_sizes(group, c),
             runs=runs,
-            left_out=left_out,
+            excluded=excluded,
             certain=_padded(gates, (m,), 0).astype(np.int8),
             model=model,
             problem=problem,
@@ -176,7 +176,7 @@ def _reference_sizes(group: Ints, groups: int) -> Ints:
     return sizes
 
 
-def _left_out(
+def _excluded(
     groups: Sequence[Ints], columns: Sequence[Ints], tests: Sequence[int], shape: tuple[int, int, int]
 ) -> tuple[Ints, Ints]:
     """Each run with each reference it leaves out: flat indices in [B, T, M] and in [B, T, N]."""

@@ -68,7 +68,7 @@ def efficiencies(
     low, high = [], []
     for v, m in zip(verdicts, measurements, strict=True):
         mine = m.candidate & (np.array(m.models) == run)
-        if v.left_out or not mine.any():
+        if v.excluded or not mine.any():
             continue
         den = np.maximum(v.q_den, 1)
         slow, fast = (np.where(v.q_den > 0, q / den, unknown) for q, unknown in ((v.q_hi, 1.0), (v.q_lo, 0.0)))
@@ -89,7 +89,7 @@ def speed_ups(
     low, high = [], []
     for v, m in zip(verdicts, measurements, strict=True):
         mine = m.candidate & (np.array(m.models) == run)
-        if v.left_out or not mine.any():
+        if v.excluded or not mine.any():
             continue
         every = totals(v, m, criterion)
         pool = m.reference & (every.there == 1)

@@ -24,7 +24,7 @@ class Counts:
     samples: Ints  # [P]
     passed: Ints  # [P]
     undecided: Ints  # [P]
-    left_out: tuple[str, ...] = ()  # problems that left the environment, as its filter keeps no test of theirs
+    excluded: tuple[str, ...] = ()  # problems that left the environment, as its filter keeps no test of theirs
 
     def rates(self, k: int, *, optimistic: bool = False) -> Floats:
         """pass@k of each problem [P] in [0, 1], undecided as not passed, or as passed; ReplayError where n < k."""
@@ -68,7 +68,7 @@ def count(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasuremen
         status = v.status[m.candidate & (np.array(m.models) == run)]
         if not len(status):
             continue
-        if v.left_out:
+        if v.excluded:
             gone.append(v.problem)
             continue
         passed, open_ = int((status == Status.PASS).sum()), int((status == Status.UNDECIDED).sum())

@@ -101,7 +101,7 @@ def slower_than_all(
     problems, counts = 0, np.zeros(3, dtype=np.int64)
     for v, m in zip(verdicts, measurements, strict=True):
         mine = (m.candidate if run is None else m.candidate & (np.array(m.models) == run)) & (v.c == Status.PASS)
-        problem_counts = np.zeros(3, dtype=np.int64) if v.left_out else _slower(mine, v, m, criterion)
+        problem_counts = np.zeros(3, dtype=np.int64) if v.excluded else _slower(mine, v, m, criterion)
         problems += bool(problem_counts[0])
         counts += problem_counts
     correct, slower, undecided = counts.tolist()

@@ -35,7 +35,7 @@ class Estimate:
     upper_bound: float  # the same, undecided counted as passed
     interval: tuple[float, float] | None  # 95% of value over problems; None with one problem
     method: str  # that gave the interval: `t` or `wilson`
-    left_out: int = 0  # problems that left the environment, as its filter keeps no test of theirs
+    excluded: int = 0  # problems that left the environment, as its filter keeps no test of theirs
 
 
 def estimate(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasurements], k: int) -> list[Estimate]:
@@ -47,9 +47,9 @@ def estimate(verdicts: Sequence[Verdicts], measurements: Sequence[ProblemMeasure
     if [v.problem for v in verdicts] != [m.problem for m in measurements]:
         raise ReplayError("estimate: verdicts and measurements name different problems; judge the same measurements")
     one_campaign(measurements)
-    left_out = [v.left_out for v in verdicts]
+    excluded = [v.excluded for v in verdicts]
     statuses, sizes = [v.status for v in verdicts], [v.pool_size for v in verdicts]
-    return estimate_statuses(statuses, sizes, measurements, k=k, left_out=left_out)
+    return estimate_statuses(statuses, sizes, measurements, k=k, excluded=excluded)
 
 
 def estimate_statuses(
@@ -58,11 +58,11 @@ def estimate_statuses(
     measurements: Sequence[ProblemMeasurements],
     *,
     k: int,
-    left_out: Sequence[bool],
+    excluded: Sequence[bool],
 ) -> list[Estimate]:
     """The same from bare statuses [P] and pool sizes [P], one array a problem, and whether it left the environment."""
     rows: dict[str, list[_Row | None]] = {}
-    for status, sizes, m, gone in zip(statuses, pool_sizes, measurements, left_out, strict=True):
+    for status, sizes, m, gone in zip(statuses, pool_sizes, measurements, excluded, strict=True):
         models = np.array(m.models)
         for model in sorted(set(models[m.candidate].tolist())):
             mine = m.candidate & (models == model)
@@ -111,7 +111,7 @@ def _estimate(model: str, k: int, rows: list[_Row | None]) -> Estimate:
         upper_bound=share.upper_bound,
         interval=share.interval,
         method=share.method,
-        left_out=len(rows) - len(stayed),
+        excluded=len(rows) - len(stayed),
     )
 
 

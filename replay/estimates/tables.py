@@ -41,7 +41,7 @@ class PassEstimate:
     bootstrapped: Interval | None  # the same by resampling problems
     two_stage: Interval | None  # by resampling problems and their samples; of one training run only
     over_runs: Interval | None  # 95%, None with one run
-    left_out: tuple[str, ...]  # problems that left the environment
+    excluded: tuple[str, ...]  # problems that left the environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Difference:
     b_runs: tuple[str, ...]
     problems: int
     samples: tuple[int, int]
-    left_out: tuple[str, ...]  # problems that one arm lacks, or that left the environment
+    excluded: tuple[str, ...]  # problems that one arm lacks, or that left the environment
     a: float
     b: float
     difference: float
@@ -87,7 +87,7 @@ def pass_estimate(
         bootstrapped=bootstrap([values], mean, rng, resamples=resamples),
         two_stage=two_stage(kept[0], k, rng, resamples=resamples) if len(kept) == 1 else None,
         over_runs=over_runs(run_values(kept, k)) if len(kept) > 1 else None,
-        left_out=_left_out(runs, shared),
+        excluded=_excluded(runs, shared),
     )
 
 
@@ -110,7 +110,7 @@ def difference(
         b_runs=tuple(run.run for run in b),
         problems=len(shared),
         samples=(_samples(arms[0]), _samples(arms[1])),
-        left_out=_left_out([*a, *b], shared),
+        excluded=_excluded([*a, *b], shared),
         a=mean_of(low[0]),
         b=mean_of(low[1]),
         difference=mean_of(apart),
@@ -131,8 +131,8 @@ def _shared(runs: Sequence[Counts]) -> tuple[str, ...]:
     return tuple(p for p in runs[0].problems if all(p in problems for problems in problem_sets))
 
 
-def _left_out(runs: Sequence[Counts], shared: Sequence[str]) -> tuple[str, ...]:
-    named = {p for run in runs for p in (*run.problems, *run.left_out)}
+def _excluded(runs: Sequence[Counts], shared: Sequence[str]) -> tuple[str, ...]:
+    named = {p for run in runs for p in (*run.problems, *run.excluded)}
     return tuple(sorted(named - set(shared)))
 
 
@@ -140,7 +140,7 @@ def _on(run: Counts, problems: Sequence[str]) -> Counts:
     """A run on some of its problems."""
     row_of = {p: i for i, p in enumerate(run.problems)}
     rows = np.array([row_of[p] for p in problems], dtype=np.int64)
-    return Counts(run.run, tuple(problems), run.samples[rows], run.passed[rows], run.undecided[rows], run.left_out)
+    return Counts(run.run, tuple(problems), run.samples[rows], run.passed[rows], run.undecided[rows], run.excluded)
 
 
 def _mean_rates(runs: Sequence[Counts], k: int, *, optimistic: bool) -> Floats:

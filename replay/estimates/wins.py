@@ -32,7 +32,7 @@ class WinRate:
     losses: int
     ties: tuple[str, ...]  # problems
     undecided: tuple[str, ...]  # problems where killed or missing runs, or undecided samples, leave open who is faster
-    left_out: tuple[str, ...]  # every other problem: one arm has no correct sample of it, or none at all
+    excluded: tuple[str, ...]  # every other problem: one arm has no correct sample of it, or none at all
     value: float | None  # wins / (wins + losses); None where nothing is won or lost
     bounds: Interval | None  # with every undecided problem lost, and won; None where there is none
     interval: Interval | None  # Wilson's, 95%, over problems
@@ -57,7 +57,7 @@ def speeds(
     for v, m in zip(verdicts, measurements, strict=True):
         mine = m.candidate & np.isin(np.array(m.models), list(runs))
         if mine.any():
-            by_problem[m.problem] = totals(v, m, criterion).of(mine & (not v.left_out))
+            by_problem[m.problem] = totals(v, m, criterion).of(mine & (not v.excluded))
     return by_problem
 
 
@@ -88,7 +88,7 @@ def win_rate(
         losses=losses,
         ties=named[TIED],
         undecided=named[OPEN],
-        left_out=tuple(sorted({*mine, *theirs} - set(signs))),
+        excluded=tuple(sorted({*mine, *theirs} - set(signs))),
         value=wins / (wins + losses) if wins + losses else None,
         bounds=(wins / (wins + losses + open_), (wins + open_) / (wins + losses + open_)) if open_ else None,
         interval=wilson_interval(decided),

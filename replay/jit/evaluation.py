@@ -57,7 +57,7 @@ def _rank(rising: Array, value: int, parameters: Array) -> int:
 
 
 @jit
-def _total(mine: Array, theirs: Array, rising: Array, group: Array, left_out: int, parameters: Array) -> int:
+def _total(mine: Array, theirs: Array, rising: Array, group: Array, excluded: int, parameters: Array) -> int:
     """The rank of a program [T'] against the references [n, T'] outside one group, summed over both.
 
     Few references are compared one by one; else all are ranked by search, and the left-out group is subtracted again:
@@ -66,13 +66,13 @@ def _total(mine: Array, theirs: Array, rising: Array, group: Array, left_out: in
     total, n = 0, len(theirs)
     if n <= FEW:  # several comparisons fit one instruction
         for i in range(n):
-            if group[i] != left_out:
+            if group[i] != excluded:
                 total += _lost(mine, theirs[i], parameters)
         return total
     for t in range(len(mine)):
         total += _rank(rising[t], mine[t], parameters)
     for i in range(n):
-        if group[i] == left_out:
+        if group[i] == excluded:
             total -= _lost(mine, theirs[i], parameters)
     return total
 
@@ -90,14 +90,14 @@ def _pairs(mine: Array, theirs: Array, group: Array, parameters: Array) -> Array
 
 
 @jit
-def _reference_scores(pairs: Array, group: Array, left_out: int, tests: int, alone: int) -> Array:
+def _reference_scores(pairs: Array, group: Array, excluded: int, tests: int, alone: int) -> Array:
     """The references' own scores, numerators and denominators [2, n], each without its group and one more group."""
     n = len(group)
     scores = np.zeros((2, n), dtype=np.int64)
     for i in range(n):
         total = size = 0
         for j in range(n):
-            ranks_it = group[j] != group[i] and group[j] != left_out
+            ranks_it = group[j] != group[i] and group[j] != excluded
             size += ranks_it
             total += pairs[i, j] * ranks_it
         scores[0, i], scores[1, i] = total, 2 * size * tests
@@ -107,11 +107,11 @@ def _reference_scores(pairs: Array, group: Array, left_out: int, tests: int, alo
 
 
 @jit
-def _standing(top: int, bottom: int, scores: Array, group: Array, left_out: int, parameters: Array) -> int:
+def _standing(top: int, bottom: int, scores: Array, group: Array, excluded: int, parameters: Array) -> int:
     """The integer rank of a score among the own scores [2, n] of the references outside one group."""
     less = upto = 0
     for i in range(len(group)):
-        ranks_it = group[i] != left_out
+        ranks_it = group[i] != excluded
         left, right = scores[0, i] * bottom, top * scores[1, i]  # both below 2**62: see MOST_SCORE
         less += ranks_it and left < right
         upto += ranks_it and left <= right
@@ -171,17 +171,17 @@ def rank_all(
         if size == 0:
             continue
         known = spans_of(outcomes[p], values[p], tests, parameters, span) and certain
-        left_out = group[p] if size < len(groups) else -2
+        excluded = group[p] if size < len(groups) else -2
         for end in range(2):  # the low end is counted against the references' high ends
             if end == 1 and known:
                 results[Q_HI, p] = results[Q_LO, p]
                 break
-            total = _total(span[end], theirs[1 - end], rising[1 - end], groups, left_out, parameters)
+            total = _total(span[end], theirs[1 - end], rising[1 - end], groups, excluded, parameters)
             if leaderboard:
                 scores = none_left_out[1 - end]
-                if left_out >= 0:
-                    scores = _reference_scores(pairs[1 - end], groups, left_out, count, alone)
-                total = _standing(total, 2 * size * count, scores, groups, left_out, parameters)
+                if excluded >= 0:
+                    scores = _reference_scores(pairs[1 - end], groups, excluded, count, alone)
+                total = _standing(total, 2 * size * count, scores, groups, excluded, parameters)
             results[Q_LO + end, p] = total
         results[Q_DEN, p] = 2 * size if leaderboard else 2 * size * count
 

@@ -72,7 +72,7 @@ class Verdicts:
     q_den: Ints  # [P] 0 where the pool is empty or no test is an optimization test
     pool_size: Ints  # [P] references each program is ranked against
     kept: Bytes  # [T] 1 where a test stays as an optimization test, 0 where not, -1 undecided
-    left_out: bool  # the filter keeps no optimization test: the problem leaves the environment, and is counted
+    excluded: bool  # the filter keeps no optimization test: the problem leaves the environment, and is counted
     censored_below_limit: Ints  # [P] runs killed below the criterion's limit: only running them again can decide them
     lacking: Ints  # [P] tests without a result, skipped under missing = `skip`
     none_finished: Bools  # [P] every optimization test that may be kept crashed or was killed
@@ -125,7 +125,7 @@ def decide(m: ProblemMeasurements, criterion: Criterion, evaluation: Evaluation,
         q_den=r.q_den,
         pool_size=r.pool_size,
         kept=evaluation.rules.kept,
-        left_out=evaluation.rules.left_out,
+        excluded=evaluation.rules.excluded,
         censored_below_limit=evaluation.results.censored_below_limit.sum(axis=1),
         lacking=evaluation.results.lacking.sum(axis=1),
         none_finished=evaluation.results.none_finished,

@@ -34,7 +34,7 @@ class Rules:
         return bool((self.kept >= 0).all())
 
     @property
-    def left_out(self) -> bool:
+    def excluded(self) -> bool:
         """Whether the filter keeps no optimization test, so that the problem leaves the environment."""
         return self.criterion.filters and not bool(self.ranked.any())
 

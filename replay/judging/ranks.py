@@ -192,13 +192,13 @@ class RankedRuns:
         """The k-th smallest duration [K, T], from 0 [K], of one end of the sub-pool's spans."""
         if not len(order.rising):
             return self.mine
-        left_out = np.where(
+        excluded = np.where(
             self.out[:, :, None] >= 0, order.position[self.out], len(order.position) + self.out.shape[1]
         )
         # A left-out reference at or before the wanted index pushes it on by one. They are taken by rising position, so
         # that an index already pushed is compared with the next; absent ones lie behind all and never push.
         index = np.broadcast_to(k[:, None], self.mine.shape).copy()
-        for position in np.sort(left_out, axis=1).transpose(1, 0, 2):
+        for position in np.sort(excluded, axis=1).transpose(1, 0, 2):
             index += position <= index
         durations = np.take_along_axis(order.rising, np.minimum(index, len(order.rising) - 1), axis=0)
         return np.where(self.alone[:, None], self.mine, durations)
@@ -233,9 +233,9 @@ def against(pool: Pool, lo: Ints, hi: Ints, *, rows: Ints, groups: Sequence[Ints
             again = np.flatnonzero((ranked != first_end.mine).any(axis=1))
             less, upto = first_end.less.copy(), first_end.upto.copy()
             less[again], upto[again] = theirs.counts(ranked[again])
-        for left_out in out[again].T:
-            kept = left_out >= 0
-            changed_rows, left_out_values = again[kept], theirs.values[left_out[kept]]
+        for excluded in out[again].T:
+            kept = excluded >= 0
+            changed_rows, left_out_values = again[kept], theirs.values[excluded[kept]]
             less[changed_rows] -= left_out_values < ranked[changed_rows]
             upto[changed_rows] -= left_out_values <= ranked[changed_rows]
         alone = size <= 0

@@ -25,7 +25,7 @@ class Case:
 
 def reasons(case: Case) -> tuple[str, ...]:
     """One reason a program [P]."""
-    if case.evaluation.rules.left_out:
+    if case.evaluation.rules.excluded:
         return ("excluded: the filter keeps no optimization test",) * len(case.m.programs)
     if not case.evaluation.rules.stays:
         return (_filter(case),) * len(case.m.programs)

@@ -37,7 +37,7 @@ def bounds(verdicts: Verdicts, criterion: Criterion, *, group: Ints | None = Non
     if criterion.reward == "multitask":
         alone = np.full(len(wrong), -1, dtype=np.int64) if group is None else group
         ends = (np.where(alone < 0, -1.0, ends[0]), np.where(alone < 0, 1.0, ends[1]))
-    if verdicts.left_out:
+    if verdicts.excluded:
         ends = (np.full(len(wrong), np.nan),) * 2
     return ends
 

@@ -42,15 +42,15 @@ def tau_curve(
     nothing.
     """
     judged = [evaluate_problem(m, criterion) for m in measurements]
-    sizes, left_out = (
+    sizes, excluded = (
         [evaluation.ranks.pool_size for evaluation in judged],
-        [evaluation.rules.left_out for evaluation in judged],
+        [evaluation.rules.excluded for evaluation in judged],
     )
     points: dict[str, list[tuple[float, float, float, float]]] = {}
     for tau in taus:
         at = replace(criterion, tau=str(tau))
         statuses = [combine(evaluation.c, evaluation.gate(at)) for evaluation in judged]
-        for evaluation in estimate_statuses(statuses, sizes, measurements, k=1, left_out=left_out):
+        for evaluation in estimate_statuses(statuses, sizes, measurements, k=1, excluded=excluded):
             low, high = evaluation.interval or (np.nan, np.nan)
             points.setdefault(evaluation.model, []).append((float(at.tau), evaluation.value, low, high))
     return {model: _curve(rows) for model, rows in points.items()}

@@ -97,7 +97,7 @@ class LadderQuestion(VerdictQuestion[LadderResult]):
         if len(rungs.rows) < 2:
             return LadderResult(len(rungs.rows), rungs.unplaced, ())
         drawn = (
-            None if judged.left_out else _draw(rungs, streams(judged, criterion)[:, rungs.rows])
+            None if judged.excluded else _draw(rungs, streams(judged, criterion)[:, rungs.rows])
             for judged, criterion in zip(verdicts, self.criteria, strict=True)
         )
         return LadderResult(len(rungs.rows), rungs.unplaced, tuple(drawn))

@@ -28,7 +28,7 @@ class CountQuestion(VerdictQuestion[Ints]):
 
     def from_verdicts(self, m: ProblemMeasurements, verdicts: Sequence[Verdicts], random: np.random.Generator) -> Ints:
         """The counts from verdicts; nothing is drawn."""
-        return self._counts(m, [None if verdict.left_out else verdict.status for verdict in verdicts])
+        return self._counts(m, [None if verdict.excluded else verdict.status for verdict in verdicts])
 
     def __call__(self, m: ProblemMeasurements, random: np.random.Generator, /) -> Ints:
         """The counts; what does not depend on tau is evaluated once for all taus."""
@@ -72,5 +72,5 @@ def statuses_of(m: ProblemMeasurements, criteria: Sequence[Criterion]) -> list[B
         if common not in evaluations:
             evaluations[common] = evaluate_problem(m, common)
         evaluation = evaluations[common]
-        statuses.append(None if evaluation.rules.left_out else combine(evaluation.c, evaluation.gate(criterion)))
+        statuses.append(None if evaluation.rules.excluded else combine(evaluation.c, evaluation.gate(criterion)))
     return statuses

@@ -67,7 +67,7 @@ class Simulation:
     zero_advantage: float  # share of the groups of 16 whose rewards are all equal; nan without a group
     groups: int
     problems: int  # that gave at least one group
-    left_out: int  # problems of which the criterion's filter keeps no test
+    excluded: int  # problems of which the criterion's filter keeps no test
     too_few: int  # problems with fewer than two programs in order
     unplaced: int  # programs that cannot be ordered, as their correctness or quality is undecided
     programs: int  # in order, over the problems that are in the environment
@@ -136,7 +136,7 @@ def _simulation(climbs: Sequence[LadderResult], number: int, name: str, criterio
         zero_advantage=sum(part.equal for part in drawn) / groups if groups else NAN,
         groups=groups,
         problems=int(seen.any(axis=1).sum()),
-        left_out=len(stayed) - len(drawn),
+        excluded=len(stayed) - len(drawn),
         too_few=len(climbs) - len(stayed),
         unplaced=sum(part.unplaced for part in climbs),
         programs=sum(part.programs for part in drawn),

@@ -46,7 +46,7 @@ def test_at_least_twelve_problems_within_the_budget() -> None:
 def test_a_problem_is_a_complete_package(slug: str) -> None:
     """The importer takes every file; name, licence and English statement are there."""
     added = package(slug)
-    assert (added.slug, added.left_out, added.license) == (slug, (), "cc by-sa")
+    assert (added.slug, added.excluded, added.license) == (slug, (), "cc by-sa")
     assert added.name != slug
     assert added.statement is not None
 

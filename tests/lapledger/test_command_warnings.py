@@ -53,7 +53,7 @@ def extrapolated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return SLOWER * ms + LATER_MS
 
     append(home / ".lap", [*facts, *campaign("main"), *campaign("other", lambda ms: 1.5 * ms + 5)])
-    append(home / ".lap", campaign("some", slower, left_out=[f"h{i}" for i in range(5, 10)]))
+    append(home / ".lap", campaign("some", slower, excluded=[f"h{i}" for i in range(5, 10)]))
     well("calibrate", "--from", "main", "--to", "some", cwd=home)
     (home / "mapped.toml").write_text('tau = 50\ncalibration = "affine"\n')
     return home

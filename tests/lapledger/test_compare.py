@@ -54,7 +54,7 @@ def test_a_paired_difference_by_hand(item: Path) -> None:
     assert half["p"] == pytest.approx(stats.ttest_rel(a, b).pvalue)
     interval = stats.ttest_rel(a, b).confidence_interval()
     assert half["over_problems"] == pytest.approx(list(interval))
-    assert (half["problems"], half["samples"], half["left_out"], half["over_runs"]) == (4, [16, 16], [], None)
+    assert (half["problems"], half["samples"], half["excluded"], half["over_runs"]) == (4, [16, 16], [], None)
     assert (full["a"], full["b"]) == (pytest.approx(3.25 / 4), pytest.approx(2.25 / 4))
     assert result["differences"][1]["adjusted_p"] == pytest.approx(min(1, 2 * half["p"]))
     rows = {(row["tau"], row["arm"]): row["estimate"] for row in result["passes"]}
@@ -69,7 +69,7 @@ def test_win_rates_best_of_n_and_slow_programs(item: Path) -> None:
     wins = {row["reading"]: row for row in result["wins"]}
     assert [(wins[r]["wins"], wins[r]["losses"]) for r in ("median", "best", "worst")] == [(3, 0), (3, 0), (0, 0)]
     assert (wins["worst"]["ties"], wins["worst"]["value"]) == ([*PROBLEMS[:3]], None)
-    assert wins["median"]["left_out"] == [PROBLEMS[3]]
+    assert wins["median"]["excluded"] == [PROBLEMS[3]]
     best = {(row["run"], row["quality"]["n"]): row for row in result["best"]}
     assert best["top-1", 4]["quality"]["value"] == pytest.approx(0.9)
     assert best["top-1", 1]["quality"]["value"] == pytest.approx((3 * (0.9 + 0.5 + 0.1) / 4 + 0.9) / 4)
@@ -164,7 +164,7 @@ def test_two_campaigns_meet_only_through_a_named_calibration(both: Path, tmp_pat
     assert (fitted["a"], fitted["b_ns"]) == (pytest.approx(SLOWER), pytest.approx(LATER_MS * 1e6))
     done = well(*args, "--calibration", "affine")
     assert f"two campaigns meet through calibration {fitted['calibration_id'][:12]} (affine) from main" in done.out
-    assert "win rates are left out" in done.err
+    assert "win rates are excluded" in done.err
     result = well(*args, "--calibration", "affine", "--json").json
     assert (result["wins"], result["calibration"]) == ([], fitted["calibration_id"])
     assert {row["estimate"]["difference"] for row in result["differences"]} == {0.0}
@@ -198,7 +198,7 @@ def test_what_is_extrapolated_is_stated(both: Path, tmp_path: Path) -> None:
     """
     root = tmp_path / ".lap"
     shutil.copytree(both, root)
-    append(root, campaign("some", lambda ms: SLOWER * ms + LATER_MS, left_out=[f"h{i}" for i in range(5, 10)]))
+    append(root, campaign("some", lambda ms: SLOWER * ms + LATER_MS, excluded=[f"h{i}" for i in range(5, 10)]))
     done = well("calibrate", "--from", "main", "--to", "some", "--ledger", root)
     message = "40 of the 40 stored durations that the calibration maps lie outside the 10 to 50 ms it was fitted on"
     assert f"warning: {message}: ranks among them are extrapolated" in done.err

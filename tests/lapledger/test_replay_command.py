@@ -111,10 +111,10 @@ def test_a_filter_reports_what_it_leaves_out(tmp_path: Path) -> None:
     slow = [Program(f"ref{ms}", (ms, 575 + ms), reference=True) for ms in (10, 20, 30, 40)]
     make_campaign(tmp_path / "lap", slow)
     some = replay(tmp_path / "lap", "--criterion", "pre-0.5s")
-    assert some["filter"] == {"tests": 2, "kept": 1, "undecided": 0, "problems": 1, "left_out": []}
+    assert some["filter"] == {"tests": 2, "kept": 1, "undecided": 0, "problems": 1, "excluded": []}
     none = replay(tmp_path / "lap", "--criterion", "pre-2s")
-    assert none["filter"] == {"tests": 2, "kept": 0, "undecided": 0, "problems": 1, "left_out": [STEPS]}
-    assert (none["estimates"][0]["left_out"], none["estimates"][0]["problems"]) == (1, 0)
+    assert none["filter"] == {"tests": 2, "kept": 0, "undecided": 0, "problems": 1, "excluded": [STEPS]}
+    assert (none["estimates"][0]["excluded"], none["estimates"][0]["problems"]) == (1, 0)
     table = well("replay", "--criterion", "pre-2s", "--ledger", tmp_path / "lap").out
     assert f"keeps 0 of 2 optimization tests; 1 of 1 problems excluded: {STEPS}" in table
     assert "nan" not in table

@@ -17,7 +17,7 @@ from lapledger.ledger.streams.local import LocalStream
 from lapledger.ledger.streams.producer import Producer, partition_of
 from lapledger.producers.corpus.folders import find_packages
 from lapledger.producers.corpus.importer import import_package
-from lapledger.producers.corpus.package import LeftOut, Package, PackageProgram, PackageTest, read_package
+from lapledger.producers.corpus.package import Excluded, Package, PackageProgram, PackageTest, read_package
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "icpc"
 
@@ -45,7 +45,7 @@ def package(programs: tuple[PackageProgram, ...] = PROGRAMS, tests: tuple[Packag
         statement=b"Say it again.",
         tests=tests,
         programs=programs,
-        left_out=(LeftOut("submissions/a.cpp", "not a Python program"),),
+        excluded=(Excluded("submissions/a.cpp", "not a Python program"),),
         digest="ab" * 32,
     )
 
@@ -82,7 +82,7 @@ def test_events_report_what_the_package_holds(tmp_path: Path) -> None:
     assert program.program_id == f"echo.abababababab/a.{sha(PROGRAMS[0].source)[:12]}"
     assert (program.model, program.label, program.language) == ("human", "accepted", "python3")
     assert (program.source_bytes, twin.label, twin.rollout_id) == (15, "wrong_answer", None)
-    assert (plan.problems, plan.tests, plan.programs, plan.left_out) == (1, 2, 2, package().left_out)
+    assert (plan.problems, plan.tests, plan.programs, plan.excluded) == (1, 2, 2, package().excluded)
     assert plan.ids == {problem.problem_id, first.test_id, second.test_id, program.program_id, twin.program_id}
 
 

@@ -176,7 +176,7 @@ def test_submissions_that_are_passed_over_are_listed(tmp_path: Path) -> None:
         ("accepted", "other.py"),
         ("time_limit_exceeded", "add.py"),
     ]
-    assert {left.path: left.reason for left in package.left_out} == {
+    assert {left.path: left.reason for left in package.excluded} == {
         "submissions/loose.py": "no label: it lies in no folder such as submissions/accepted",
         "submissions/accepted/add.cpp": "not a Python program",
         "submissions/accepted/latin.py": "a program that is not UTF-8 (line 2)",
@@ -382,7 +382,7 @@ class TestRealPackages:
             assert package.slug == slug
             assert len(package.tests) == len(list((REAL / slug / "data").rglob("*.ans")))
             assert len(package.programs) == len(list((REAL / slug / "submissions").glob("*/*.py")))
-        assert [left.path for left in packages["virus3"].left_out] == ["submissions/theodor_old.py"]
+        assert [left.path for left in packages["virus3"].excluded] == ["submissions/theodor_old.py"]
         assert packages["kopatavlor"].name == "Köpa tavlor"
 
     def test_datepicker_states_its_tolerance_and_labels(self) -> None:

@@ -38,7 +38,7 @@ def test_evalperf_scores_are_those_that_the_file_stores(tmp_path: Path) -> None:
     assert results.figures["DPS_norm"] == pytest.approx((100 + 50 + 25) / 3)
     assert results.figures["pass@1, %"] == pytest.approx((75 + 25) / 2)
     assert results.figures["tasks scored"] == 1
-    assert results.left_out == ()
+    assert results.excluded == ()
 
 
 def test_evalperf_scores_stand_on_the_profiled_samples(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_evalperf_scores_stand_on_the_profiled_samples(tmp_path: Path) -> None:
     assert results.figures["DPS"] == results.figures["DPS as stored"] == pytest.approx((100 + 70 + 40 + 0 + 100) / 5)
     assert results.figures["DPS_norm"] == pytest.approx((100 + 50 + 25 + 0 + 100) / 5)
     assert results.figures["pass@1, %"] == pytest.approx(100 * 7 / 8)
-    assert results.left_out == (
+    assert results.excluded == (
         "HumanEval/1: 1 runs on the large input whose profile broke, and it is not said how",
         "HumanEval/1: 2 runs on the large input, not profiled",
     )
@@ -146,7 +146,7 @@ def test_code_contests_become_problems_that_can_be_run(tmp_path: Path, form: str
         3,
         {"records": 1, "new tests": 4, "with float tolerance": 0},
     )
-    assert seen["left_out"] == ["1575_A. Doubles: 1 programs accepted in CPP"]
+    assert seen["excluded"] == ["1575_A. Doubles: 1 programs accepted in CPP"]
     columns = "slug, name, source, license, tier, time_limit_ns, importer"
     assert sql(ledger, f"SELECT {columns} FROM problem") == [
         [
@@ -257,7 +257,7 @@ def test_what_cannot_be_run_is_left_out_and_named(tmp_path: Path) -> None:
         "contest 1575",
         1,
     )
-    reasons = {item.reason for item in package.left_out}
+    reasons = {item.reason for item in package.excluded}
     assert reasons == {"1 programs accepted, seen before", "1 programs accepted with a NUL byte"}
 
 

@@ -68,7 +68,7 @@ def test_every_value_is_there(ledger: Path, suites: dict[str, dict[str, list[flo
     assert sql(ledger, memory) == [["fast", True], ["linux", True], ["windows", False]]
 
 
-def left_out(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
+def excluded(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     """R squared of a least-squares line, each point predicted by the line through the others."""
     guesses = []
     for location in range(len(x)):
@@ -111,7 +111,7 @@ def test_fits_between_machines_are_the_published_ones(
     assert affine["pairs"] == affine["problems"] == len(shared)
     assert affine["a"] == pytest.approx(slope, rel=1e-6)
     assert affine["b_ns"] == pytest.approx(1e9 * intercept, rel=1e-4)
-    assert affine["r2"] == pytest.approx(left_out(x, y), abs=1e-6)
+    assert affine["r2"] == pytest.approx(excluded(x, y), abs=1e-6)
     assert affine["r2"] == pytest.approx(DUE[target]["r2"], abs=0.0005)
     if target == "fast":
         assert affine["a"] == pytest.approx(DUE[target]["a"], abs=0.0005)
@@ -161,7 +161,7 @@ def test_only_seconds_are_timings(tmp_path: Path) -> None:
     sized = benchmark("size", [5.0], unit="byte")
     ledger = new_ledger(tmp_path)
     (seen,) = imported(ledger, "pyperf", write(tmp_path / "a.json", suite(benchmark("nbody", [0.1]), sized)))
-    assert seen["left_out"] == ["size: measured in byte, not in seconds"]
+    assert seen["excluded"] == ["size: measured in byte, not in seconds"]
     assert sql(ledger, "SELECT excluded FROM imported") == [[["size: measured in byte, not in seconds"]]]
     cases: dict[str, Any] = {
         "holds no benchmark in seconds": suite(sized),

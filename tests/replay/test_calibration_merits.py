@@ -30,9 +30,9 @@ def finished(m):
     return np.where(m.outcome == 1, m.wall_ns[:, :, 0].astype(float), np.nan)
 
 
-def refit_without(both, left_out, kind):
+def refit_without(both, excluded, kind):
     """The map of a kind, fitted on the pairs of every problem but one."""
-    peers = [n for n in range(len(both[0])) if n != left_out]
+    peers = [n for n in range(len(both[0])) if n != excluded]
     rerun = len(both[1][0].programs)
     x, y = (np.concatenate([finished(campaign[n])[:rerun].ravel() for n in peers]) for campaign in both)
     pairs = ~np.isnan(x + y)

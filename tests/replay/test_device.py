@@ -131,7 +131,7 @@ def test_a_problem_that_left_the_environment_counts_for_nobody():
     criterion = Criterion(tau="50", keep_ms=1)
     slow = dataclasses.replace(slow, wall_ns=slow.wall_ns * 10**6, cpu_ns=slow.cpu_ns * 10**6)
     held, verdicts = hold([slow, quick], criterion, CPU), [judge(m, criterion) for m in (slow, quick)]
-    assert [v.left_out for v in verdicts] == [False, True]
+    assert [v.excluded for v in verdicts] == [False, True]
     answer = held.resident.evaluate(criterion)
     assert answer.passed.tolist() == [[1], [0]]
     assert answer.p_tau.tolist() == [0.5] == [estimated.value for estimated in estimate(verdicts, [slow, quick], 1)]

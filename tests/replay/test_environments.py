@@ -112,11 +112,11 @@ def test_a_problem_without_a_test_leaves_the_environment_and_is_counted():
     long = measured(np.array([[8], [9]]) * MS, reference=[1], problem="long", models=("model", "human"))
     criterion = Criterion(tau="50", keep_ms=8)
     verdicts = [judge(m, criterion) for m in (short, long)]
-    assert [v.left_out for v in verdicts] == [True, False]
+    assert [v.excluded for v in verdicts] == [True, False]
     assert (verdicts[0].c.tolist(), verdicts[0].status.tolist()) == ([-1, -1], [-1, -1])
     assert verdicts[0].reason[0] == "excluded: the filter keeps no optimization test"
     human, model = estimate(verdicts, [short, long], 1)
-    assert (model.model, model.problems, model.left_out, model.value) == ("model", 1, 1, 1.0)
+    assert (model.model, model.problems, model.excluded, model.value) == ("model", 1, 1, 1.0)
     assert (human.problems, human.undecided) == (1, 1)  # the only reference has nobody to be ranked against
 
 
@@ -124,7 +124,7 @@ def test_all_problems_left_out_is_no_estimate():
     """No value is made up of nothing."""
     m = measured([[1], [2]], reference=[1])
     (estimated,) = estimate([judge(m, Criterion(keep_ms=8))], [m], 1)
-    assert (estimated.problems, estimated.left_out, np.isnan(estimated.value), estimated.interval) == (0, 1, True, None)
+    assert (estimated.problems, estimated.excluded, np.isnan(estimated.value), estimated.interval) == (0, 1, True, None)
 
 
 def test_a_mean_that_a_killed_reference_leaves_unknown_is_undecided():
@@ -132,7 +132,7 @@ def test_a_mean_that_a_killed_reference_leaves_unknown_is_undecided():
     m = measured(np.array([[1], [3], [4]]) * MS, reference=[1, 2], outcome=[[1], [1], [6]], limit=4 * MS)
     for bound, stays in ((3, 1), (5, -1)):
         verdicts = judge(m, Criterion(tau="50", keep_ms=bound, timeouts="tolerated"))
-        assert (verdicts.kept.tolist(), verdicts.left_out) == ([stays], False)
+        assert (verdicts.kept.tolist(), verdicts.excluded) == ([stays], False)
     assert (verdicts.c[0], verdicts.g[0]) == (-1, -1)
     assert verdicts.reason[0] == "filter undecided on 1 test: the references' mean is not known"
 

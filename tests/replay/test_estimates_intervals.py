@@ -37,12 +37,12 @@ RATES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=3, max_s
 )
 
 
-def counts(passed, samples=4, *, run="a", undecided=0, names=None, left_out=()):
+def counts(passed, samples=4, *, run="a", undecided=0, names=None, excluded=()):
     """A run with so many passes a problem."""
     passed = np.array(passed, dtype=np.int64)
     problems = tuple(names or (f"problem {i}" for i in range(len(passed))))
     full, open_ = (np.broadcast_to(np.array(v, dtype=np.int64), passed.shape) for v in (samples, undecided))
-    return Counts(run, problems, full, passed, open_, left_out)
+    return Counts(run, problems, full, passed, open_, excluded)
 
 
 def rng():
@@ -133,10 +133,10 @@ def test_drawing_samples_too_widens_the_interval():
 
 def test_an_estimate_names_runs_problems_and_samples():
     """Two runs of three problems, one of which the second lacks: by hand, each column on its own."""
-    first = counts([1, 2, 4], names=("p", "q", "r"), left_out=("gone",))
+    first = counts([1, 2, 4], names=("p", "q", "r"), excluded=("gone",))
     second = counts([3, 4], run="b", names=("p", "q"), undecided=[1, 0])
     result = pass_estimate([first, second], 1, rng(), resamples=200)
-    assert (result.runs, result.problems, result.samples, result.left_out) == (("a", "b"), 2, 16, ("gone", "r"))
+    assert (result.runs, result.problems, result.samples, result.excluded) == (("a", "b"), 2, 16, ("gone", "r"))
     assert (result.value, result.upper_bound) == (pytest.approx((0.5 + 0.75) / 2), pytest.approx((0.625 + 0.75) / 2))
     runs = np.array([(0.25 + 0.5) / 2, (0.75 + 1) / 2])
     assert run_values([counts([1, 2], names="pq"), counts([3, 4], names="pq")], 1) == pytest.approx(runs)
@@ -172,7 +172,7 @@ def test_a_difference_is_paired_by_problem():
 def test_problems_that_one_arm_lacks_are_named():
     """Compared is what both have; the rest is named, never averaged."""
     result = difference([counts([1, 2], names=("p", "q"))], [counts([4, 4], names=("q", "r"))], 1, rng())
-    assert (result.problems, result.left_out, result.a, result.b) == (1, ("p", "r"), 0.5, 1.0)
+    assert (result.problems, result.excluded, result.a, result.b) == (1, ("p", "r"), 0.5, 1.0)
     assert (result.over_problems, result.bootstrapped, result.p) == (None, None, None)
     nothing = difference([counts([1], names=("p",))], [counts([4], names=("r",))], 1, rng())
     assert (nothing.problems, nothing.gain) == (0, None)

@@ -82,7 +82,7 @@ def test_a_problem_that_left_the_environment_is_named():
     m = race((1,), (2,))
     criterion = Criterion(keep_ms=1000)
     result = count(judged(m, criterion=criterion), [m], "a")
-    assert (result.problems, result.left_out) == ((), ("sum",))
+    assert (result.problems, result.excluded) == ((), ("sum",))
     assert efficiencies(judged(m, criterion=criterion), [m], "a") == ([], [])
 
 

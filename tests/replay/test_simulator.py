@@ -253,7 +253,7 @@ def test_multitask_is_half_of_each():
 def test_a_problem_without_a_test_left_is_counted():
     """Nothing takes 2 s here: the problem leaves the environment, and the curve says nothing."""
     result = run([candidates_of(humans=12)], PRESETS["pre-2s"])
-    assert (result.left_out, result.problems, result.figures.verdict) == (1, 0, "undecided")
+    assert (result.excluded, result.problems, result.figures.verdict) == (1, 0, "undecided")
     assert math.isnan(result.zero_advantage)
 
 
@@ -294,7 +294,7 @@ def test_every_environment_has_a_curve():
     result = simulate([dataclasses.replace(m, wall_ns=wall)], ENVIRONMENTS, progress=reported.append)
     assert [simulation.name for simulation in result] == list(ENVIRONMENTS)
     assert reported == [1]  # one problem
-    kept = [simulation for simulation in result if not simulation.left_out]
+    kept = [simulation for simulation in result if not simulation.excluded]
     assert {simulation.family for simulation in kept} >= {
         "pre-execution",
         "ranked-worst",

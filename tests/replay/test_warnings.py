@@ -83,7 +83,7 @@ def test_as_many_runs_as_verdicts_leave_open(m, criterion):
     """The oracle is `beyond` of every undecided candidate's verdict, run by run, whatever sets the limit."""
     m = [dataclasses.replace(problem, problem=f"p{n}") for n, problem in enumerate(m)]
     judged = [(judge(problem, criterion), problem.candidate) for problem in m]
-    open_ = [candidate & (v.status == Status.UNDECIDED) & (not v.left_out) for v, candidate in judged]
+    open_ = [candidate & (v.status == Status.UNDECIDED) & (not v.excluded) for v, candidate in judged]
     counts = [v.censored_below_limit[mine] for (v, _), mine in zip(judged, open_, strict=True)]
     expected = sum(int(count.sum()) for count in counts), sum(int((count > 0).sum()) for count in counts)
     assert killed_before(m, criterion) == expected

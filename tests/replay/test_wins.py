@@ -77,7 +77,7 @@ def test_a_crashed_run_has_no_duration():
     m = pair([[1, 1e-6], [2, 3]], [[OK, CRASHED], [OK, OK]], tests=make_tests(2, original=1))
     criterion = PRESETS["rlvr"]
     result = rate(m, "best", criterion)
-    assert (result.wins, result.losses, result.left_out) == (0, 0, ("sum",))
+    assert (result.wins, result.losses, result.excluded) == (0, 0, ("sum",))
     low, high = speed_ups([judge(m, criterion)], [m], criterion, "a")
     assert low[0].tolist() == high[0].tolist() == [0.0]
     low, high = speed_ups([judge(m, criterion)], [m], criterion, "b")
@@ -99,8 +99,8 @@ def test_problems_that_one_arm_never_sampled_are_left_out_by_name():
     problems = [race((1,), (2,), problem="won"), race((), (2,), problem="lone")]
     problems.append(race((1,), (2,), problem="gone", outcomes=[[1]] * 5 + [[2]]))
     result = rate(problems, "median")
-    assert (result.wins, result.problems, result.left_out) == (1, 2, ("gone", "lone"))
-    assert rate(problems, "median", Criterion(keep_ms=1000)).left_out == ("gone", "lone", "won")
+    assert (result.wins, result.problems, result.excluded) == (1, 2, ("gone", "lone"))
+    assert rate(problems, "median", Criterion(keep_ms=1000)).excluded == ("gone", "lone", "won")
 
 
 # every way it might have ended
@@ -183,7 +183,7 @@ def test_no_completion_contradicts_a_win_and_two_do_an_undecided_one(m, criterio
         result, ways = rate(m, reading, criterion), {sign(times, m, reading) for times in ended}
         if result.undecided:
             assert len(ways) > 1
-        elif result.left_out:
+        elif result.excluded:
             assert ways == {None}
         else:
             assert ways == {result.losses - result.wins}
@@ -239,7 +239,7 @@ def test_win_rates_by_median_best_and_worst():
     assert (median.wins, median.losses, median.value) == (2, 0, 1.0)
     assert (best.wins, best.losses, best.value) == (1, 1, 0.5)
     assert (worst.wins, worst.losses) == (2, 0)
-    assert (median.ties, median.left_out, median.problems, median.samples) == (("tie",), ("wrong",), 4, (6, 6))
+    assert (median.ties, median.excluded, median.problems, median.samples) == (("tie",), ("wrong",), 4, (6, 6))
     assert (median.undecided, median.bounds, median.over_runs) == ((), None, None)
     assert median.interval is not None
     assert win_rate([b], [a], "best").value == 1 - best.value

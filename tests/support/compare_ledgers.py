@@ -21,10 +21,10 @@ def programs(problem, scale=lambda ms: ms):
             yield Program(f"{model}-{i}", (scale(float(ms or 1)),) * 2, model=model, outcomes=wrong)
 
 
-def campaign(name, scale=lambda ms: ms, *, left_out=()):
+def campaign(name, scale=lambda ms: ms, *, excluded=()):
     """The opening and the runs of a campaign over the four problems, without some programs."""
     programs_of = {
-        problem: [program for program in programs(problem, scale) if program.name not in left_out]
+        problem: [program for program in programs(problem, scale) if program.name not in excluded]
         for problem in PROBLEMS
     }
     run = [

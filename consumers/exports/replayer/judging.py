@@ -185,7 +185,7 @@ def _estimate(model: str, by_problem: Sequence[tuple[Judged, Sequence[Verdict]]]
         "upper_bound": math.fsum(bounds) / len(bounds) if bounds else None,
         "interval": ends,
         "method": method,
-        "left_out": len(attempted) - len(included),
+        "excluded": len(attempted) - len(included),
     }
 
 

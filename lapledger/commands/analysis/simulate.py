@@ -130,7 +130,7 @@ def _row(simulation: "Simulation", criterion: Criterion) -> dict[str, Any]:
         "verdict": simulation.figures.verdict,
         "groups": simulation.groups,
         "problems": simulation.problems,
-        "left_out": simulation.left_out,
+        "excluded": simulation.excluded,
         "too_few": simulation.too_few,
         "unplaced": simulation.unplaced,
         "programs": simulation.programs,
@@ -225,8 +225,8 @@ def _report_exclusions(simulations: "Sequence[Simulation]") -> None:
     if first.too_few:
         print_message(f"{count(first.too_few, 'problem')} excluded: fewer than two ranked programs")
     for simulation in simulations:
-        if simulation.left_out:
-            excluded = count(simulation.left_out, "problem")
+        if simulation.excluded:
+            excluded = count(simulation.excluded, "problem")
             print_message(f"{simulation.name}: {excluded} excluded: the filter removes all their tests")
         if simulation.undrawn:
             values = count(simulation.undrawn, "value")

@@ -229,8 +229,8 @@ def _show(done: Sequence["ImportSummary"], cut: str, *, as_json: bool) -> None:
     for result in done:
         if result.held:
             print_message(f"{plain(result.file)} is already imported, as {result.campaign or 'problems'}")
-        if result.left_out:
-            print_message(f"{plain(result.file)}: {len(result.left_out)} excluded, first {plain(result.left_out[0])}")
+        if result.excluded:
+            print_message(f"{plain(result.file)}: {len(result.excluded)} excluded, first {plain(result.excluded[0])}")
         if rounded := result.figures.get("rounded by more than 1%"):
             print_message(
                 f"warning: {plain(result.file)}: {rounded} values lose more than 1% in whole nanoseconds; ratios of"
@@ -241,7 +241,7 @@ def _show(done: Sequence["ImportSummary"], cut: str, *, as_json: bool) -> None:
             result.file,
             result.campaign,
             *(getattr(result, name) for name in _COUNTS),
-            len(result.left_out),
+            len(result.excluded),
             len(result.unknown),
         )
         for result in done

@@ -194,7 +194,7 @@ def _on(counts: Counts, problems: set[str] | None) -> Counts:
         samples=counts.samples[kept],
         passed=counts.passed[kept],
         undecided=counts.undecided[kept],
-        left_out=tuple(p for p in counts.left_out if p in problems),
+        excluded=tuple(p for p in counts.excluded if p in problems),
     )
 
 
@@ -244,5 +244,5 @@ def _warnings(arms: Arms, options: ComparisonOptions, comparisons: int) -> tuple
         arm_measurements = of_models(judged.measurements, arm.runs)
         warnings += warnings_of(arm_measurements, {arm.pattern: judged.criterion}, fit, Variants(options.taus))
     if not arms.one_campaign:
-        warnings.append("win rates are left out: durations of programs are never mapped from one campaign into another")
+        warnings.append("win rates are excluded: durations of programs are never mapped from one campaign into another")
     return tuple(dict.fromkeys(warning for warning in warnings if warning))

@@ -66,7 +66,7 @@ class Kept:
     kept: int
     undecided: int
     problems: int
-    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
 
 
 def kept(judged: JudgedCampaign) -> Kept:
@@ -77,7 +77,7 @@ def kept(judged: JudgedCampaign) -> Kept:
         kept=sum(int((cell == 1).sum()) for cell in cells),
         undecided=sum(int((cell == -1).sum()) for cell in cells),
         problems=len(judged.verdicts),
-        left_out=tuple(v.problem for v in judged.verdicts if v.left_out),
+        excluded=tuple(v.problem for v in judged.verdicts if v.excluded),
     )
 
 
@@ -122,7 +122,7 @@ def undecided(judged: JudgedCampaign) -> list[tuple[str, str, int]]:
         (model, kind_of(v.reason[row]))
         for model, problems in _of_models(judged)
         for v, mine in problems
-        if not v.left_out
+        if not v.excluded
         for row in np.flatnonzero(mine & (v.status == Status.UNDECIDED))
     )
     return [(model, kind, n) for (model, kind), n in sorted(counts.items(), key=lambda row: (row[0][0], -row[1], row))]

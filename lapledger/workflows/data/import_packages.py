@@ -49,7 +49,7 @@ def import_packages(session: LedgerWriter, packages: Sequence[Package]) -> list[
         plan = import_package(package, session.ledger.blobs, stored)
         session.producer.append(plan.events)
         stored |= plan.ids
-        excluded = tuple((str(file.path), file.reason) for file in plan.left_out)
+        excluded = tuple((str(file.path), file.reason) for file in plan.excluded)
         counts = plan.problems, plan.tests, plan.programs
         imported.append(ImportedPackage(plan.problem_id, *counts, excluded, plan.unknown_keys))
     session.admit()

@@ -62,7 +62,7 @@ class ImportSummary:
     programs: int
     executions: int
     timings: int
-    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
     unknown: tuple[str, ...]
     figures: dict[str, float | str | None]
 
@@ -116,7 +116,7 @@ def import_problems(writer: LedgerWriter, path: Path, options: ImportOptions) ->
     with closing(Questions(writer.ledger)) as questions:
         held = bool(_earlier(questions, code_contests.FORMAT, file))
         ids = _ids(questions)
-    counts, left_out, records, tolerant = [0, 0, 0], list[str](), 0, 0
+    counts, excluded, records, tolerant = [0, 0, 0], list[str](), 0, 0
     if not held:
         rows = code_contests.rows(path, license=options.provenance.license, flags=options.validator_flags)
         with writer.reporter.progress(line(file.name, 40), code_contests.count_rows(path)) as bar:
@@ -124,16 +124,16 @@ def import_problems(writer: LedgerWriter, path: Path, options: ImportOptions) ->
                 records += 1
                 bar.advance()
                 if row.package is None:
-                    left_out.append(row.reason)
+                    excluded.append(row.reason)
                     continue
                 tolerant += "tolerance" in row.package.validator_flags
                 plan = import_package(row.package, writer.ledger.blobs, ids, importer=code_contests.IMPORTER)
                 writer.producer.append(plan.events)
                 ids |= plan.ids
-                left_out += [f"{excluded.path}: {excluded.reason}" for excluded in plan.left_out]
+                excluded += [f"{item.path}: {item.reason}" for item in plan.excluded]
                 counts = [a + b for a, b in zip(counts, (plan.problems, plan.tests, plan.programs), strict=True)]
         event = imported(code_contests.FORMAT, code_contests.TOOL, file, options.provenance)
-        event = replace(event, records=records, excluded=shortened(left_out), unknown=code_contests.UNKNOWN)
+        event = replace(event, records=records, excluded=shortened(excluded), unknown=code_contests.UNKNOWN)
         writer.producer.append([event])
         writer.admit()
     return ImportSummary(
@@ -144,7 +144,7 @@ def import_problems(writer: LedgerWriter, path: Path, options: ImportOptions) ->
         programs=counts[2],
         executions=0,
         timings=0,
-        left_out=tuple(left_out),
+        excluded=tuple(excluded),
         unknown=code_contests.UNKNOWN,
         figures={} if held else {"records": records, "new tests": counts[1], "with float tolerance": tolerant},
     )
@@ -159,7 +159,7 @@ def _summary(results: Results, campaign: str, *, held: bool) -> ImportSummary:
         programs=0,
         executions=0,
         timings=0,
-        left_out=results.left_out,
+        excluded=results.excluded,
         unknown=results.unknown,
         figures=results.figures,
     )
