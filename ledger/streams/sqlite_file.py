@@ -4,10 +4,12 @@ Shared by the local stream and the spool; the tables belong to those modules.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from lapledger.ledger.disk import make_private
 from lapledger.ledger.errors import UserError, sql_fault
@@ -63,8 +65,28 @@ def refuse_network(path: Path) -> None:
         )
 
 
+INDEX_BYTES = 64 << 10
+"""Room that SQLite needs beside a file with a log, for the index that its readers share."""
+
+
+def lacks_room(path: Path) -> bool:
+    """Whether a file can only be read as it is: nobody has it open, and the disk has no room for the shared index."""
+    if not path.is_file() or path.with_name(f"{path.name}-shm").exists():
+        return False
+    disk = os.statvfs(path.parent)
+    return disk.f_bavail * disk.f_frsize < INDEX_BYTES
+
+
+def as_it_is(path: Path) -> dict[str, str]:
+    """How to open a file that nobody changes: without locks, or alone where its log holds changes."""
+    log = path.with_name(f"{path.name}-wal")
+    return {} if log.exists() and log.stat().st_size else {"mode": "ro", "immutable": "1"}
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """A connection whose commits are durable when they return, beside other processes; threads take turns."""
+    if lacks_room(path):
+        return _connect_as_it_is(path)
     make_private(path)
     with sqlite_faults(path):
         connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
@@ -72,6 +94,20 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete=OFF")  # some builds write zeros over all that is trimmed
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+
+def _connect_as_it_is(path: Path) -> sqlite3.Connection:
+    query = "&".join(f"{name}={value}" for name, value in as_it_is(path).items())
+    with sqlite_faults(path):
+        connection = sqlite3.connect(
+            f"file:{quote(str(path))}?{query}",
+            uri=True,
+            timeout=WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # the index of its log is then kept in memory
         return connection
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from lapledger.ledger.store.open_ledger import open_ledger
 from tests.chaos import roles
 from tests.chaos.checks import check_same_facts, check_state
+from tests.support.lap import process
 
 PAGE = 4096
 NEW_MOUNTS, NEW_USERS = 0x20000, 0x10000000
@@ -66,6 +67,28 @@ def small_disk(folder: str, template: str, tries: int, seed: int) -> dict[str, i
         shutil.rmtree(admitted)
         before = after
     return dict(failed)
+
+
+def commands_when_full(folder: str, template: str) -> dict[str, tuple[int, str]]:
+    """Command -> its exit code and what it printed, on a disk without one free page; and what a backup leaves."""
+    disk = Path(folder)
+    _mount(disk, 32 << 20)
+    root = shutil.copytree(template, disk / "ledger")
+    for index in root.glob("*-shm"):
+        index.unlink()
+    commands = {
+        "status": ("status", "--json"),
+        "verify": ("verify",),
+        "sql": ("sql", "SELECT count(*) AS n FROM filter_decided", "--json"),
+        "backup": ("ledger", "backup", str(disk / "backup")),
+    }
+    ended = {}
+    with _filled(disk, 0):
+        for name, args in commands.items():
+            done = process(*args, "--ledger", root, TMPDIR=str(disk))
+            ended[name] = done.code, f"{done.out}{done.err}"
+    ended["left"] = (0, " ".join(sorted(path.name for path in disk.iterdir())))
+    return ended
 
 
 @contextmanager
@@ -174,4 +197,4 @@ def _checked(result: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-ROLES = {small_disk.__name__: small_disk}
+ROLES = {role.__name__: role for role in (small_disk, commands_when_full)}

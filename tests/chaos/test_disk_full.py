@@ -1,5 +1,7 @@
 """A disk that fills up at any page of any file: the command says so, nothing is half-written, and it goes on later."""
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,3 +27,23 @@ def test_a_full_disk_fails_the_command_and_nothing_else(
     assert full.keys() == FILES
     counts = ", ".join(f"{file} {count}" for file, count in full.items())
     report(f"disk full: {sum(full.values())} of {sum(failed.values())} commands failed, writing {counts}")
+
+
+def test_a_full_disk_is_still_read(victims: Nursery, empty: Path, tmp_path: Path) -> None:
+    """Without one free page `status`, `verify` and `sql` answer as before; a backup that fails leaves nothing."""
+    root = tmp_path / "ledger"
+    shutil.copytree(empty, root)
+    victims.done("write", root, "epoch-0", 0, 20)
+    victims.done("sink", root)
+    (tmp_path / "disk").mkdir()
+    ended = victims.done("commands_when_full", tmp_path / "disk", root)
+    code, out = ended["verify"]
+    assert (code, out.startswith("proven: ")) == (0, True), out
+    code, out = ended["sql"]
+    assert (code, json.loads(out)["rows"]) == (0, [[20]])
+    code, out = ended["status"]
+    assert code == 1
+    assert "0 MiB free" in out
+    code, out = ended["backup"]
+    assert (code, "disk is full" in out) == (2, True), out
+    assert ended["left"][1] == "ledger"

@@ -1,6 +1,7 @@
 """`lap ledger copy`, `backup` and `restore`: the same ledger at another location, checked against its head."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -51,7 +52,7 @@ def copy(
 @ledger_option
 @json_option
 def backup(folder: Path, ledger: str | None, as_json: bool) -> None:
-    """Copy the ledger with all its parts into a local folder that needs no server.
+    """Copy the ledger with all its parts into a local folder that needs no server. A failure leaves nothing.
 
     \b
     Example:
@@ -59,8 +60,20 @@ def backup(folder: Path, ledger: str | None, as_json: bool) -> None:
       lap verify --ledger /backup/2026-10-01
     """
     settings = read_settings(ledger=ledger)
-    with _drained(settings.location) as source:
+    with _drained(settings.location) as source, _nothing_left(folder):
         _copy(source, _target(settings, folder, {}), as_json=as_json)
+
+
+@contextmanager
+def _nothing_left(folder: Path) -> Iterator[None]:
+    """A folder that was not there before is gone again after a failure: half a backup is mistaken for one."""
+    existed = folder.exists()
+    try:
+        yield
+    except BaseException:
+        if not existed:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 @click.command()

@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from lapledger.ledger.disk import make_private
 from lapledger.ledger.errors import FULL, DiskFull, Fault, LapError, Unavailable, UserError, sql_fault
+from lapledger.ledger.streams.sqlite_file import as_it_is, lacks_room
 
 WAIT_SECONDS = 60
 """How long a writer waits for another, and how long one that stopped within a transaction may hold others up."""
@@ -73,15 +74,17 @@ def sqlite_engine(path: Path) -> Engine:
     """An engine on one SQLite file: WAL, full sync, writers wait for each other.
 
     In a folder that cannot be written the file is only read: beside a live writer, or as one that never changes where
-    the file system is read-only. UserError when neither is possible.
+    the file system is read-only or has no room. UserError when neither is possible.
     """
-    fixed = path.is_file() and not os.access(path.parent, os.W_OK)
-    database, query = (_uri(path), {"uri": "true", **_read_only(path)}) if fixed else (str(path), {})
+    full = lacks_room(path)
+    fixed = full or (path.is_file() and not os.access(path.parent, os.W_OK))
+    how = as_it_is(path) if full else _read_only(path) if fixed else {}
+    database, query = (_uri(path), {"uri": "true", **how}) if fixed else (str(path), {})
     url = URL.create("sqlite", database=database, query=query)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
     if not fixed:
         event.listen(engine, "do_connect", lambda *_: make_private(path))
-    event.listen(engine, "connect", _on_connect_fixed if fixed else _on_connect)
+    event.listen(engine, "connect", _on_connect_alone if full else _on_connect_fixed if fixed else _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
 
@@ -116,6 +119,11 @@ def _shares_locks(path: Path) -> bool:
 
 def _on_connect_fixed(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # as below
+
+
+def _on_connect_alone(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # as below
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # the index of a log is then kept in memory
 
 
 def _on_connect(connection: Any, _record: Any) -> None:
