@@ -16,7 +16,7 @@ from lapledger.ledger.errors import Unavailable
 from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql import leases
 from lapledger.ledger.store.sql.engine import reading
-from lapledger.ledger.store.sql.leases import Term
+from lapledger.ledger.store.sql.leases import FREE, Term, clock
 from lapledger.ledger.streams.base import Group, Partition, Stream
 
 """A stream's name and the number of a partition."""
@@ -192,7 +192,7 @@ class Pace:
         self._due = ended + min(self._rest * (ended - began), MOST_REST_SECONDS)
 
 
-_LEASED = text("SELECT count(*) FROM stream_position WHERE lease_until > :now")
+_LEASED = text(f"SELECT count(*) FROM stream_position WHERE NOT {FREE.format(until='lease_until')}")  # noqa: S608
 _READ_UP_TO = text("SELECT stream, partition, next_position FROM stream_position")
 
 
@@ -219,7 +219,7 @@ class SinkWatch:
 
     def _waiting(self) -> list[str]:
         with reading(self._ledger.engine) as connection:
-            if connection.execute(_LEASED, {"now": self._context.now_ms()}).scalar_one():
+            if connection.execute(_LEASED, clock(self._context.now_ms())).scalar_one():
                 return []
             read = {(row.stream, row.partition): row.next_position for row in connection.execute(_READ_UP_TO)}
         ends = sorted(self._stream.ends().items())

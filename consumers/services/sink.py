@@ -26,7 +26,8 @@ STEP_RECORDS = 4096
 Show = Callable[[Mapping[Partition, int]], None]
 
 _MINE_OR_FREE = text(
-    "SELECT stream, partition FROM stream_position WHERE lease_until <= :now OR lease_holder = :holder"
+    f"SELECT stream, partition FROM stream_position WHERE {leases.FREE.format(until='lease_until')}"  # noqa: S608
+    " OR lease_holder = :holder"
 )
 _FRAMES = text(
     "SELECT epoch, min(sequence) AS first, max(sequence) AS last FROM (SELECT epoch, sequence,"
@@ -88,7 +89,7 @@ class PartitionLeases:
         self._log("leases lost", lost, level="warning")
 
     def _free(self) -> frozenset[Partition]:
-        bound = {"now": self._context.now_ms(), "holder": self._context.holder}
+        bound = {**leases.clock(self._context.now_ms()), "holder": self._context.holder}
         with reading(self._engine) as connection:
             return frozenset((row.stream, row.partition) for row in connection.execute(_MINE_OR_FREE, bound))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 lease_option = click.option(
     "--lease",
     "lease_seconds",
-    type=click.FloatRange(min=1),
+    type=click.FloatRange(min=1, max=600),
     default=30.0,
     metavar="SECONDS",
     help="Lease timeout: others take over the work this long after the process dies.  [default: 30]",

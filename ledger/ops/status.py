@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from lapledger.ledger.store.open_ledger import Ledger, cut_now, head_now
 from lapledger.ledger.store.sql.engine import reading
+from lapledger.ledger.store.sql.leases import LONGEST_MS
 from lapledger.ledger.streams.base import Partition
 from lapledger.ledger.streams.kafka.stream import KafkaStream
 from lapledger.ledger.streams.local import LocalStream
@@ -90,7 +91,7 @@ def database_status(ledger: Ledger, *, now_ms: int = 0) -> LedgerStatus:
             gaps=row.gaps,
             quarantined=row.quarantined,
             retried=row.retried,
-            holder=row.lease_holder if row.lease_until > now_ms else "",
+            holder=row.lease_holder if now_ms < row.lease_until <= now_ms + LONGEST_MS else "",
             identity=row.identity,
             position=row.next_position,
         )

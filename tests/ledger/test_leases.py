@@ -7,7 +7,17 @@ import pytest
 
 from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
-from lapledger.ledger.store.sql.leases import Term, drop, drop_partition, renew, renew_partition, take, take_partition
+from lapledger.ledger.store.sql.leases import (
+    LONGEST_MS,
+    Term,
+    drop,
+    drop_partition,
+    live,
+    renew,
+    renew_partition,
+    take,
+    take_partition,
+)
 
 PARTITION = ("facts", 2)
 
@@ -71,3 +81,24 @@ def test_of_many_who_try_at_once_one_gets_the_lease(location: Location) -> None:
         epochs = list(pool.map(try_once, range(8)))
     assert sorted(epoch or 0 for epoch, _ in epochs) == [0] * 7 + [1]
     assert sorted(epoch or 0 for _, epoch in epochs) == [0] * 7 + [1]
+
+
+@pytest.mark.parametrize("ahead_ms", [24 * 3_600_000, LONGEST_MS + 1])
+def test_a_clock_that_was_ahead_holds_nobody_up(ledger: Ledger, ahead_ms: int) -> None:
+    """A lease that ends later than any lease can is nobody's: the next holder starts at once."""
+    engine, now = ledger.engine, 1_700_000_000_000
+    assert take_partition(engine, *PARTITION, Term("ahead", now + ahead_ms)) == 1
+    assert take(engine, "seal", Term("ahead", now + ahead_ms)) == 1
+    assert live(engine, ["seal"], now) == frozenset()
+    assert take_partition(engine, *PARTITION, Term("b", now)) == 2
+    assert take(engine, "seal", Term("b", now)) == 2
+    assert not renew_partition(engine, *PARTITION, Term("ahead", now + ahead_ms), epoch=1)
+    assert take_partition(engine, *PARTITION, Term("c", now + 1)) is None
+    assert live(engine, ["seal"], now + 1) == {"seal"}
+
+
+def test_no_lease_lasts_longer_than_the_longest(ledger: Ledger) -> None:
+    """A longer one is cut, so that it is never taken for one of a wrong clock."""
+    assert take(ledger.engine, "seal", Term("a", 0, 10 * LONGEST_MS)) == 1
+    assert take(ledger.engine, "seal", Term("b", LONGEST_MS - 1)) is None
+    assert take(ledger.engine, "seal", Term("b", LONGEST_MS)) == 2

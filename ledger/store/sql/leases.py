@@ -10,6 +10,16 @@ from sqlalchemy import Engine, bindparam, text
 
 from lapledger.ledger.store.sql.engine import reading, writing
 
+LONGEST_MS = 600_000
+"""No lease lasts longer. One that ends later was taken by a clock that was ahead, and holds nobody up."""
+FREE = "(NOT {until} BETWEEN :now + 1 AND :latest)"
+"""The condition that nobody holds a lease now; `until` is the column with its end."""
+
+
+def clock(now_ms: int) -> dict[str, int]:
+    """The values that FREE names."""
+    return {"now": now_ms, "latest": now_ms + LONGEST_MS}
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -22,13 +32,13 @@ class Term:
     @property
     def bound(self) -> dict[str, object]:
         """The values that the statements below name."""
-        return {"holder": self.holder, "now": self.now_ms, "until": self.now_ms + self.lasts_ms}
+        return {"holder": self.holder, "until": self.now_ms + min(self.lasts_ms, LONGEST_MS), **clock(self.now_ms)}
 
 
 _TAKE_PARTITION = text(
-    "UPDATE stream_position SET lease_epoch = lease_epoch + 1, lease_holder = :holder, lease_until = :until"
-    " WHERE stream = :stream AND partition = :partition AND (lease_until <= :now OR lease_holder = :holder OR :force)"
-    " RETURNING lease_epoch"
+    "UPDATE stream_position SET lease_epoch = lease_epoch + 1, lease_holder = :holder, lease_until = :until"  # noqa: S608  (constants of this module)
+    f" WHERE stream = :stream AND partition = :partition AND ({FREE.format(until='lease_until')}"
+    " OR lease_holder = :holder OR :force) RETURNING lease_epoch"
 )
 _RENEW_PARTITION = text(
     "UPDATE stream_position SET lease_until = :until"
@@ -40,11 +50,11 @@ _DROP_PARTITION = text(
 )
 _KNOW = text("INSERT INTO lease (name, epoch, holder, until) VALUES (:name, 0, '', 0) ON CONFLICT DO NOTHING")
 _TAKE = text(
-    "UPDATE lease SET epoch = epoch + 1, holder = :holder, until = :until"
-    " WHERE name = :name AND (until <= :now OR holder = :holder) RETURNING epoch"
+    "UPDATE lease SET epoch = epoch + 1, holder = :holder, until = :until"  # noqa: S608  (constants of this module)
+    f" WHERE name = :name AND ({FREE.format(until='until')} OR holder = :holder) RETURNING epoch"
 )
 _RENEW = text("UPDATE lease SET until = :until WHERE name = :name AND epoch = :epoch AND holder = :holder")
-_LIVE = text("SELECT name FROM lease WHERE name IN :names AND until > :now").bindparams(
+_LIVE = text(f"SELECT name FROM lease WHERE name IN :names AND NOT {FREE.format(until='until')}").bindparams(  # noqa: S608  (constants of this module)
     bindparam("names", expanding=True)
 )
 _DROP = text("UPDATE lease SET until = 0, holder = '' WHERE name = :name AND epoch = :epoch AND holder = :holder")
@@ -99,4 +109,4 @@ def drop(engine: Engine, name: str, holder: str, *, epoch: int) -> None:
 def live(engine: Engine, names: Collection[str], now_ms: int) -> frozenset[str]:
     """Which of these named leases somebody holds now."""
     with reading(engine) as connection:
-        return frozenset(connection.execute(_LIVE, {"names": sorted(names), "now": now_ms}).scalars())
+        return frozenset(connection.execute(_LIVE, {"names": sorted(names), **clock(now_ms)}).scalars())
