@@ -124,15 +124,15 @@ def stdout(width: int = 160) -> Console:
 def progress(label: str, total: int) -> Iterator[Progress]:
     """A progress bar on stderr with one task; nothing is drawn when stderr is no terminal."""
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
         console=Console(stderr=True),
         disable=not Console(stderr=True).is_terminal,
     )
-    bar.add_task(label, total=total, note="")
+    bar.add_task(plain(label), total=total, note="")
     with bar:
         yield bar

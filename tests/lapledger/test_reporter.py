@@ -1,10 +1,12 @@
 """Reporters: what use cases report reaches stderr or the program's own log, never stdout."""
 
+import io
 import logging
 
 import pytest
+from rich.console import Console
 
-from lapledger.render import terminal
+from lapledger.render import output, terminal
 from lapledger.render.terminal import TERMINAL
 from lapledger.workflows.reporter import LOGGING, Reporter
 
@@ -46,3 +48,12 @@ def test_the_library_reporter_prints_nothing(
         ("INFO", "started"),
         ("WARNING", "the disk is slow"),
     ]
+
+
+def test_a_name_beside_a_bar_commands_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file's name is shown as it is: no markup is read, and an escape sequence is replaced."""
+    screen = io.StringIO()
+    monkeypatch.setattr(output, "Console", lambda **_: Console(file=screen, force_terminal=True, width=100))
+    with output.progress("a[bold]\x1b[2Jb", 1):
+        pass
+    assert "a[bold]\ufffd[2Jb" in screen.getvalue()
