@@ -17,7 +17,7 @@ from lapledger.cli.groups import HelpGroup
 from lapledger.ledger.errors import LapError, UserError, io_fault, nearest
 from lapledger.ledger.failpoint import POINTS, arm
 from lapledger.ledger.redaction import redacted
-from lapledger.workflows.interrupts import handle_interrupts
+from lapledger.workflows.interrupts import handle_interrupts, ignore_interrupts
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Get started": {
@@ -136,7 +136,9 @@ def lap() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs `lap` and exits: 0 when all went well, 2 for the user's mistake, 1 for ours, 130 after Ctrl-C."""
     handle_interrupts()
-    sys.exit(run(arguments))
+    code = run(arguments)
+    ignore_interrupts()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

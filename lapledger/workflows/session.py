@@ -14,7 +14,7 @@ from importlib.metadata import version
 
 from lapledger.ledger.store.location import LedgerPath
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
-from lapledger.workflows.interrupts import Interrupts
+from lapledger.workflows.interrupts import SHORT_BURST_S, Interrupts
 from lapledger.workflows.reporter import Reporter
 
 
@@ -44,7 +44,7 @@ def stopping(on_stop: Callable[[], None] = lambda: None) -> Iterator[threading.E
     and never waits for it.
     """
     stop = threading.Event()
-    interrupts = Interrupts()
+    interrupts = Interrupts(SHORT_BURST_S)
 
     def on_signal(number: int, _frame: object) -> None:
         again = number == signal.SIGINT and interrupts.is_new() and stop.is_set()
