@@ -49,7 +49,8 @@ def test_the_table_reports_verdicts_cut_and_seed(folder: Path) -> None:
     """Thresholds get sparser; the cut and the seed stand there; a filter that keeps nothing is told."""
     done = well("simulate", *TEXTS, "--criterion", "pre-2s", cwd=folder)
     cut = well("simulate", "--criterion", "rlvr", "--json", cwd=folder).json["cut"]
-    lines = {line.split()[0]: line for line in done.out.splitlines() if line}
+    table = done.out.split("cut ")[0]
+    lines = {line.split()[0]: line for line in table.splitlines() if line}
     assert lines["top-10"].rstrip().endswith("sparse")
     assert lines["pre-2s"].rstrip().endswith("undecided")
     assert f"cut {cut}" in done.out

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -56,7 +56,16 @@ class Scripted:
         self.gate = threading.Event()
         self.gate.set()
 
-    def run(self, source: bytes | Path, stdin: Path, *, output: Path, limits: Limits, slot: int = 0) -> Execution:
+    def run(
+        self,
+        source: bytes | Path,
+        stdin: Path,
+        *,
+        output: Path,
+        limits: Limits,
+        slot: int = 0,
+        arguments: Sequence[str] = (),
+    ) -> Execution:
         """Waits at the gate; a program's source is its number."""
         assert isinstance(source, Path)
         number = int(source.read_bytes())

@@ -34,7 +34,7 @@ def build_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path
     with locked(folder.with_name(f"{name}.lock")):
         if not complete.exists():
             shutil.rmtree(folder)
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)  # another worker may have made it before it waits for the lock
             build(folder)
             complete.touch()
     return folder

@@ -3,6 +3,7 @@
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -12,15 +13,16 @@ from lapledger.render.output import count, print_json, print_message, print_rows
 from lapledger.settings import read_settings
 
 MEMORY_BYTES = 3 << 30
-"""Most that the process holds: the database has a gigabyte of it, and rows are copied on their way to the terminal."""
+"""Most that the process takes: the database has a gigabyte of it, and rows are copied on their way to the terminal."""
 ANSWER_BYTES = 128 << 20
 
 
 @contextmanager
 def _bounded_memory() -> Iterator[None]:
-    """The process gets no more memory than MEMORY_BYTES meanwhile."""
+    """The process gets no more memory than MEMORY_BYTES beside what it has."""
     before, most = resource.getrlimit(resource.RLIMIT_DATA)
-    bounds = [limit for limit in (MEMORY_BYTES, before, most) if limit != resource.RLIM_INFINITY]
+    held = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    bounds = [limit for limit in (held + MEMORY_BYTES, before, most) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), most))
     try:
         yield
