@@ -133,6 +133,12 @@ def payload_digest(declared: EventType, key: str, link: Link, payload: bytes) ->
     return _digest(declared, key, link, values)
 
 
+def altered_headers(record: Record, frame: Frame) -> list[str]:
+    """The names of the headers of a record that are not those of its frame, those that are missing included."""
+    due = _headers(frame.declared, frame.key, frame.link, frame.batch.num_rows, frame.digest)
+    return [name for name, value in due.items() if record.headers.get(name) != value]
+
+
 def _stream(rows: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:

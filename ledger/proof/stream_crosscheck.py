@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Row, text
 
-from lapledger.ledger.errors import LapError
-from lapledger.ledger.frames.frame import FrameError, decode
+from lapledger.ledger.errors import Fault, LapError, Unavailable
+from lapledger.ledger.frames.frame import FrameError, altered_headers, decode
 from lapledger.ledger.proof.findings import Findings
 from lapledger.ledger.proof.manifests import Reached
 from lapledger.ledger.store.frame_rows import FrameMeta
@@ -56,16 +56,31 @@ def crosscheck_stream(findings: Findings, inputs: CrosscheckInputs) -> None:
     rows = findings.connection.execute(_POSITIONS).all()
     try:
         ends = inputs.stream.ends()
-    except LapError as error:
+    except Unavailable as error:
         findings.notes.append(f"the ledger was not compared with its stream: {error}")
+        return
+    except LapError as error:
+        report_unreadable(findings, error)
         return
     for number, row in enumerate(rows, start=1):
         findings.progress("stream", number, len(rows))
         try:
             with findings.guarded(f"position {row.stream}/{row.partition}"):
                 _check(findings, inputs, row, ends.get((row.stream, row.partition), 0))
-        except LapError as error:
+        except Unavailable as error:
             findings.notes.append(f"{row.stream}/{row.partition} was not compared with its stream: {error}")
+        except LapError as error:
+            report_unreadable(findings, error)
+
+
+def report_unreadable(findings: Findings, error: LapError) -> None:
+    """A problem where unsealed facts rest on a damaged stream; else a note, as for a copy without its stream."""
+    unsealed = findings.connection.execute(text("SELECT count(*) FROM tail")).scalar_one()
+    message = f"the ledger was not compared with its stream: {error}"
+    if unsealed and isinstance(error, Fault):
+        findings.problem(f"{message}; {unsealed} frames that are not sealed depend on it")
+    else:
+        findings.notes.append(message)
 
 
 def _check(findings: Findings, inputs: CrosscheckInputs, row: Row[Any], end: int) -> None:
@@ -148,10 +163,20 @@ class _Walk:
             self._findings.problem(f"{what} came from an offset of the stream that holds no record")
 
     def _compare(self, stored: Stored, frame: Row[Any]) -> None:
-        same = stored.record.headers.get("ce_lapdigest") == frame.digest
-        if not same or (frame.payload is not None and frame.payload != stored.record.payload):
-            frame_text = self._findings.describe_frame(*self._at, frame.admission)
+        """A problem unless the record is the frame, header by header: from it the ledger must be rebuilt some day."""
+        frame_text = self._findings.describe_frame(*self._at, frame.admission)
+        try:
+            held = decode(stored.record)
+        except FrameError as error:
+            self._findings.problem(f"{frame_text}: the record at {stored.offset} of its stream was altered ({error})")
+            return
+        if held.digest != frame.digest or frame.payload not in (None, stored.record.payload):
             self._findings.problem(f"{frame_text} is not what its stream holds at {stored.offset}")
+        elif altered := altered_headers(stored.record, held):
+            names = ", ".join(altered)
+            self._findings.problem(
+                f"{frame_text}: its stream holds it at {stored.offset} with altered headers: {names}"
+            )
 
     def _compare_quarantined(self, stored: Stored, row: Row[Any]) -> None:
         if (json.loads(row.headers), row.payload) != (dict(stored.record.headers), stored.record.payload):

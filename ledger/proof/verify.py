@@ -1,11 +1,11 @@
 """The verification in one reading transaction: frames, chains, timings, files, and a head recorded before."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, text
 
-from lapledger.ledger.errors import DiskFull, Fault
+from lapledger.ledger.errors import DiskFull, Fault, LapError
 from lapledger.ledger.ordered_threads import in_order
 from lapledger.ledger.proof.chains import Heads, WantedHeads, check_chains, is_written_head
 from lapledger.ledger.proof.files import BlobCheck, note_orphans
@@ -16,7 +16,7 @@ from lapledger.ledger.proof.positions import check_positions
 from lapledger.ledger.proof.quarantine_check import QuarantineCheck, retried_frames
 from lapledger.ledger.proof.recomputed import Recomputed
 from lapledger.ledger.proof.sealed import sealed_calls
-from lapledger.ledger.proof.stream_crosscheck import CrosscheckInputs, crosscheck_stream, witness
+from lapledger.ledger.proof.stream_crosscheck import CrosscheckInputs, crosscheck_stream, report_unreadable, witness
 from lapledger.ledger.proof.tail import tail_calls
 from lapledger.ledger.proof.tamper_report import describe_altered
 from lapledger.ledger.proof.timings import TimingCheck
@@ -51,6 +51,7 @@ def verify(
     *,
     written: RecordedHead | None = None,
     stream: Stream | None = None,
+    stream_error: LapError | None = None,
 ) -> Proof:
     """What a full recomputation of the ledger found; damage is collected in `problems`, never raised.
 
@@ -58,13 +59,18 @@ def verify(
     anything.
 
     With `written`, also whether the ledger still holds what that head proved. With `stream`, the one that the ledger
-    reads, also whether tail, positions and unsealed quarantine match it.
+    reads, also whether tail, positions and unsealed quarantine match it; `stream_error` is why it cannot be opened,
+    which is a problem where facts depend on it.
     """
     problems: list[str] = []
     try:
         with reading(ledger.engine) as connection:
             findings = Findings(ledger, connection, progress or (lambda *_: None), _marks(connection), problems)
-            return _verified(findings, written, stream)
+            proof = _verified(findings, written, stream)
+            if stream_error is None:
+                return proof
+            report_unreadable(findings, stream_error)
+            return replace(proof, problems=tuple(findings.problems), notes=tuple(findings.notes))
     except DiskFull:
         raise
     except Fault as fault:

@@ -54,6 +54,8 @@ class LocalStream:
         with self._translated():
             self._connection.execute(_TRIMMED)  # files of version 0.1 have no such table
             row = self._connection.execute("SELECT word FROM identity").fetchone()
+        if row is None:
+            raise Fault(f"{path} has lost its identity; restore this file from a backup, or rebuild the ledger")
         self._identity = str(row[0])
 
     @classmethod

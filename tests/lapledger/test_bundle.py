@@ -1,5 +1,6 @@
 """A bundle proves a reward to whoever has Python, pyarrow and numpy, and shows every change."""
 
+import functools
 import hashlib
 import io
 import json
@@ -7,10 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -309,6 +311,35 @@ def test_nothing_in_a_bundle_is_believed(
     alter(files)
     assert reward.main(["--head", head], str(written(tmp_path / "altered.zip", resealed(files)))) == 1
     assert re.search(rf"^WRONG: .*{re.escape(message)}", capsys.readouterr().out, re.MULTILINE)
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path to each value of a JSON document that is neither a list nor an object, null excluded."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, (*path, key))
+    elif value is not None:
+        yield path
+
+
+def test_every_value_of_the_trace_is_proven(home: Path) -> None:
+    """Each leaf of trace.json altered by itself is found: nothing in it is only for reading."""
+    bundle = reward.RewardBundle(str(home / "reward.zip"))
+    assert list(bundle.check_trace()) == []
+    paths = list(leaves(bundle.trace))
+    assert len(paths) == 25
+    for path in paths:
+        altered = json.loads(json.dumps(bundle.trace))
+        *parents, last = path
+        holder = functools.reduce(lambda part, key: part[key], parents, altered)
+        value = holder[last]
+        holder[last] = (not value) if isinstance(value, bool) else f"{value}x" if isinstance(value, str) else value + 1
+        tampered = reward.RewardBundle(str(home / "reward.zip"))
+        tampered.trace = altered
+        assert list(tampered.check_trace()), path
+    more = reward.RewardBundle(str(home / "reward.zip"))
+    more.trace = {**bundle.trace, "tests": [{"duration_ns": 1}]}
+    assert list(more.check_trace()) == ["trace.json: its parts are not reward, criterion, calibration, program"]
 
 
 def test_a_frame_admitted_after_the_head_is_reported(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

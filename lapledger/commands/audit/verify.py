@@ -72,27 +72,27 @@ def prove(location: LedgerPath, written: RecordedHead | None, *, as_json: bool, 
 
 def _proof(location: LedgerPath, written: RecordedHead | None) -> Proof:
     keep_freed_memory()
-    with closing(open_ledger(location)) as ledger, _stream_of(ledger) as (stream, note), progress("proving", 1) as bar:
+    with closing(open_ledger(location)) as ledger, _stream_of(ledger) as (stream, lost), progress("proving", 1) as bar:
         task = bar.task_ids[0]
-        proof = verify(
+        return verify(
             ledger,
             lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
             written=written,
             stream=stream,
+            stream_error=lost,
         )
-    return replace(proof, notes=(*proof.notes, *note))
 
 
 @contextmanager
-def _stream_of(ledger: Ledger) -> Iterator[tuple[Stream | None, tuple[str, ...]]]:
-    """The stream that the ledger reads, or none and a note: a copy of a ledger may lie where its stream is not."""
+def _stream_of(ledger: Ledger) -> Iterator[tuple[Stream | None, LapError | None]]:
+    """The stream that the ledger reads, or none and why: a copy of a ledger may lie where its stream is not."""
     try:
         stream = ledger.stream()
     except LapError as error:
-        yield None, (f"the ledger was not compared with its stream: {error}",)
+        yield None, error
         return
     try:
-        yield stream, ()
+        yield stream, None
     finally:
         stream.close()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from lapledger.ledger.atomic_write import finite
 from lapledger.ledger.errors import UserError
+from lapledger.ledger.events import EVENTS
 from lapledger.ledger.proof.bundles.bundle_writer import Contents, Program, WrittenBundle, as_json, write_bundle
 from lapledger.ledger.proof.bundles.frame_reader import FrameAdmissions
 from lapledger.ledger.store.open_ledger import Ledger, cut_now
@@ -60,7 +61,29 @@ def write_reward_bundle(path: Path, ledger: Ledger, dependencies: RewardDependen
         return write_bundle(path, ledger, connection, cut=cut_now(connection), contents=contents)
 
 
+_SHOWN = {
+    "reward": "reward.assigned",
+    "criterion": "criterion.declared",
+    "calibration": "calibration.fitted",
+    "program": "program.added",
+}
+"""The parts of trace.json, each the columns of its event that every version has: the verifier holds all of them."""
+
+
+def _shown(trace: Mapping[str, Any]) -> dict[str, Any]:
+    columns = {kind: _shared_columns(kind) for kind in _SHOWN.values()}
+    return {
+        part: None if trace[part] is None else {name: trace[part][name] for name in columns[kind]}
+        for part, kind in _SHOWN.items()
+    }
+
+
+def _shared_columns(kind: str) -> list[str]:
+    versions = [set(declared.schema.names) for (name, _), declared in EVENTS.items() if name == kind]
+    return sorted(set.intersection(*versions))
+
+
 def _parts(ledger: Ledger, dependencies: RewardDependencies) -> Iterator[tuple[str, bytes]]:
-    yield "trace.json", as_json(finite(dependencies.trace))
+    yield "trace.json", as_json(finite(_shown(dependencies.trace)))
     for digest in sorted(dependencies.blobs):
         yield f"blobs/{digest}", ledger.blobs.get(digest)

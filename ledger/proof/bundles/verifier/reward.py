@@ -3,8 +3,7 @@
     python REWARD.zip [--head HEAD]
 
 HEAD is what `lap verify --print-head` printed and you kept: with it, the reward and its timings are proven to be what
-the ledger held then. Of trace.json `reward`, `criterion`, `calibration` and `program` are checked, the rest is for
-reading. Exit code 1 when anything differs.
+the ledger held then. Every value of trace.json is that of an event in the bundle. Exit code 1 when anything differs.
 """
 
 import argparse
@@ -32,7 +31,12 @@ _TRACED = {
     "calibration": ("calibration.fitted", "calibration_id"),
     "program": ("program.added", "program_id"),
 }
-"""The checked parts of trace.json: the event of each, and its key."""
+"""The parts of trace.json: the event of each, and its key."""
+
+
+def _is_part(traced: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether every value, of its very type, is that of an event."""
+    return all(name in row and row[name] == value and type(row[name]) is type(value) for name, value in traced.items())
 
 
 class RewardBundle(BundleFile):
@@ -56,11 +60,13 @@ class RewardBundle(BundleFile):
         return [table.drop_columns(["_frame", "_row"]) for table in self.tables(kind)]
 
     def check_trace(self) -> Iterator[str]:
-        """The reward, its criterion, calibration and program are in trace.json as in their events."""
+        """The reward, its criterion, calibration and program are in trace.json as in their events, and nothing else."""
+        if self.trace.keys() != _TRACED.keys():
+            yield f"trace.json: its parts are not {', '.join(_TRACED)}"
         ids = self.trace["reward"] | {"reward_id": self.about["reward"]}
         for part, (kind, key) in _TRACED.items():
             traced, rows = self.trace[part], [row for row in self.rows(kind) if row[key] == ids[key]]
-            if (traced or ids[key]) and not any(row.items() <= traced.items() for row in rows):
+            if (traced or ids[key]) and not (traced and any(_is_part(traced, row) for row in rows)):
                 yield f"trace.json: its {part} is not what its event says"
 
     def check_blobs(self) -> Iterator[str]:
