@@ -110,6 +110,14 @@ def _finished(frame: Frame) -> Iterator[str]:
             yield f"work {work!r} is not the work of its campaign, program, test and block"
 
 
+def _test(frame: Frame) -> Iterator[str]:
+    yield from _of_problem(frame, "test_id")
+
+
+def _program(frame: Frame) -> Iterator[str]:
+    yield from _of_problem(frame, "program_id")
+
+
 def _shared(frame: Frame) -> Iterator[str]:
     yield from _of_problem(frame, "program_id", "executed_program_id")
     pairs = (strings(frame.packed[name]).to_pylist() for name in ("program_id", "executed_program_id"))
@@ -152,6 +160,8 @@ def _calibration(frame: Frame) -> Iterator[str]:
 
 
 _CHECKS: Mapping[str, Callable[[Frame], Iterator[str]]] = {
+    "test.added": _test,
+    "program.added": _program,
     "timing.measured": _timing,
     "execution.finished": _finished,
     "execution.shared": _shared,

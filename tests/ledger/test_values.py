@@ -91,6 +91,8 @@ def test_sound_values_are_admitted(ledger: Ledger, stream: LocalStream, event: E
         (SHARED, {"executed_program_id": "q/b"}, "executed_program_id 'q/b' is not of problem 'p'"),
         (SHARED, {"source_blob": ""}, "source_blob '' is not a SHA-256 of 64 hex digits"),
         (PROGRAM, {"source_blob": "zz"}, "source_blob 'zz' is not a SHA-256 of 64 hex digits"),
+        (PROGRAM, {"program_id": "elsewhere/x"}, "program_id 'elsewhere/x' is not of problem"),
+        (TEST, {"test_id": "elsewhere/1"}, "test_id 'elsewhere/1' is not of problem"),
         (TEST, {"input_blob": ""}, "input_blob '' is not a SHA-256 of 64 hex digits"),
         (TEST, {"answer_blob": "2" * 64 + "\n"}, "answer_blob"),
         (CALIBRATION, {"evidence_digest": "e" * 63}, "is not a SHA-256"),
