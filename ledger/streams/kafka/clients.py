@@ -29,6 +29,8 @@ _AWAY = ("RetriableError", "BrokerNotAvailableError", "OutOfOrderSequenceNumberE
 _VERBOSE_LOGGERS = ("kafka.net.connection", "kafka.net.transport", "kafka.protocol.parser")
 """Loggers that write every request at level DEBUG, the password's too."""
 
+LOGIN_MS = 8000
+"""How long a broker that asks for a password is tried: kafka-python repeats a wrong one until its time is over."""
 _CERTIFICATE = "CERTIFICATE"
 _REFUSED = (
     "SaslAuthenticationFailedError",
@@ -55,7 +57,7 @@ def client_config(settings: KafkaSettings) -> dict[str, Any]:
         "client_id": "lapledger",
         "security_protocol": settings.security_protocol,
         "request_timeout_ms": max(100, timeout // 2),
-        "bootstrap_timeout_ms": timeout,
+        "bootstrap_timeout_ms": min(timeout, LOGIN_MS) if settings.sasl_mechanism else timeout,
         "reconnect_backoff_max_ms": 1000,
     }
     security = {
