@@ -54,9 +54,18 @@ def make_folder(folder: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that only its owner can read, unless it is there; whoever opens it reports what is wrong."""
+    """Make an empty file that only its owner can read, unless it is there; whoever opens it reports what is wrong.
+
+    An existing file is never opened: closing it would release the locks that SQLite holds on it in this process.
+    """
+    if path.exists():
+        return
     with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
+        os.close(handle)
+        with suppress(FileExistsError):
+            os.link(name, path)
+        Path(name).unlink()
 
 
 def sync_folder(folder: Path) -> None:

@@ -25,6 +25,10 @@ class Fault(LapError):  # noqa: N818  (the field's term is "infrastructure fault
     """Our fault or the machine's: a lost server, a broken file of ours; exit code 1."""
 
 
+class Damage(Fault):
+    """A file of ours does not hold what was written into it."""
+
+
 class Unavailable(LapError):  # noqa: N818  (as messages use it)
     """A server that does not answer now; the same call may succeed later. Not a `Fault`: the data may be fine."""
 
@@ -79,4 +83,5 @@ def sql_fault(error: BaseException | None, what: str) -> Fault:
     reason = " ".join(str(error).split())
     if "disk is full" in reason or getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
         return DiskFull(f"{what}: {FULL}")
-    return Fault(f"{what}: {reason}; check its disk and run it again")
+    damaged = getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+    return (Damage if damaged else Fault)(f"{what}: {reason}; check its disk and run it again")

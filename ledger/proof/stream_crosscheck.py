@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Row, text
 
-from lapledger.ledger.errors import Fault, LapError, Unavailable
+from lapledger.ledger.errors import Damage, LapError, Unavailable
 from lapledger.ledger.frames.frame import FrameError, altered_headers, decode
 from lapledger.ledger.proof.findings import Findings
 from lapledger.ledger.proof.manifests import Reached
@@ -77,7 +77,7 @@ def report_unreadable(findings: Findings, error: LapError) -> None:
     """A problem where unsealed facts rest on a damaged stream; else a note, as for a copy without its stream."""
     unsealed = findings.connection.execute(text("SELECT count(*) FROM tail")).scalar_one()
     message = f"the ledger was not compared with its stream: {error}"
-    if unsealed and isinstance(error, Fault):
+    if unsealed and isinstance(error, Damage):
         findings.problem(f"{message}; {unsealed} frames that are not sealed depend on it")
     else:
         findings.notes.append(message)

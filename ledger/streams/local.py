@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from lapledger.ledger.disk import refuse_below_reserve
-from lapledger.ledger.errors import Fault, UserError
+from lapledger.ledger.errors import Damage, Fault, UserError
 from lapledger.ledger.events import PARTITIONS
 from lapledger.ledger.failpoint import failpoint
 from lapledger.ledger.frames.frame import MAX_PAYLOAD_BYTES, Record
@@ -55,7 +55,7 @@ class LocalStream:
             self._connection.execute(_TRIMMED)  # files of version 0.1 have no such table
             row = self._connection.execute("SELECT word FROM identity").fetchone()
         if row is None:
-            raise Fault(f"{path} has lost its identity; restore this file from a backup, or rebuild the ledger")
+            raise Damage(f"{path} has lost its identity; restore this file from a backup, or rebuild the ledger")
         self._identity = str(row[0])
 
     @classmethod

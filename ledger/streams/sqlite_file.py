@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lapledger.ledger.disk import make_private
-from lapledger.ledger.errors import UserError, sql_fault
+from lapledger.ledger.errors import FULL, DiskFull, UserError, sql_fault
 
 WAIT_SECONDS = 60.0
 """How long an append waits for other processes to finish theirs."""
@@ -133,7 +133,10 @@ def sqlite_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise sql_fault(error, f"the stream {path} failed") from error
+        what = f"the stream {path} failed"
+        if "readonly" in str(error) and lacks_room(path):
+            raise DiskFull(f"{what}: {FULL}") from error
+        raise sql_fault(error, what) from error
 
 
 def headers_of(text: str) -> Mapping[str, str]:

@@ -53,6 +53,8 @@ from tests.support.lap import lap, well
 from tests.support.packages import PROGRAMS, make_package
 
 REWARDS = "events/reward.assigned.v1.parquet"
+SLOW = {**PROGRAMS, "accepted/slower.py": PROGRAMS["accepted/slower.py"].replace("3_000_000", "12_000_000")}
+"""One that is slower than the others on the busiest machine."""
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
@@ -61,7 +63,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with two campaigns and rewards, half of it sealed; the bundle of a reward, and a head from before."""
     home = tmp_path_factory.mktemp("bundle")
     well("ledger", "init", cwd=home)
-    well("import", "icpc", make_package(home / "sums", PROGRAMS, large=3), cwd=home)
+    well("import", "icpc", make_package(home / "sums", SLOW, large=3), cwd=home)
     well("run", "--campaign", "main", "--repetitions", "2", cwd=home)
     (home / "early.txt").write_text(well("verify", "--print-head", cwd=home).out)
     well("seal", cwd=home)

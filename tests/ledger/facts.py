@@ -63,13 +63,15 @@ def sample_frame(declared: EventType, rows: int = 3, *, sequence: int = 0, previ
 
 
 def sample_events(declared: EventType, rows: int = 3) -> list[Any]:
-    """The sample as events, programs and tests with ids of their problem, so that they are admitted."""
-    return [_of_its_problem(event) for event in from_batch(declared, sample_batch(declared, rows))]
+    """The sample as events."""
+    return from_batch(declared, sample_batch(declared, rows))
 
 
-def _of_its_problem(event: Any) -> Any:
-    name = {"program.added": "program_id", "test.added": "test_id"}.get(type_of(event).name)
-    return event if name is None else dataclasses.replace(event, **{name: f"{event.problem_id}/{getattr(event, name)}"})
+def sample_fact(name: str, version: int = 1) -> Any:
+    """A sample program or test with an id of its problem, so that it is admitted."""
+    (event,) = sample_events(EVENTS[name, version], 1)
+    column = {"program.added": "program_id", "test.added": "test_id"}[name]
+    return dataclasses.replace(event, **{column: f"{event.problem_id}/{getattr(event, column)}"})
 
 
 def new_ledger(folder: Path) -> Ledger:

@@ -31,7 +31,7 @@ from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql.engine import reading
 from lapledger.ledger.streams.local import LocalStream
 from lapledger.ledger.streams.producer import Producer
-from tests.ledger.facts import attempt, decision, sample_events
+from tests.ledger.facts import attempt, decision, sample_fact
 from tests.ledger.tampering import change, flip, proven, relink, rewrite, segment_of
 
 
@@ -43,7 +43,7 @@ def filled(ledger: Ledger, stream: LocalStream) -> Ledger:
     drain(ledger, stream)
     seal(ledger)
     digest = ledger.blobs.put(b"print(1)\n")
-    program = sample_events(EVENTS["program.added", 1], 1)[0]
+    program = sample_fact("program.added")
     producer.append([_named(program, digest), decision(9, "p0"), *attempt(1, 2)])
     drain(ledger, stream)
     return ledger

@@ -12,7 +12,6 @@ from lapledger.consumers.storage.compactor import compact
 from lapledger.consumers.storage.garbage_collector import GracePeriod, collect, find_garbage
 from lapledger.consumers.storage.sealer import seal
 from lapledger.ledger.errors import DiskFull, Fault, LapError, Unavailable
-from lapledger.ledger.events import EVENTS
 from lapledger.ledger.ordered_threads import THREADS
 from lapledger.ledger.proof import verify
 from lapledger.ledger.store.open_ledger import Ledger
@@ -20,7 +19,7 @@ from lapledger.ledger.store.sql import engine as engines
 from lapledger.ledger.store.sql.engine import open_engine, reading, writing
 from lapledger.ledger.streams.local import LocalStream
 from lapledger.ledger.streams.producer import Producer
-from tests.ledger.facts import decision, sample_events
+from tests.ledger.facts import decision, sample_fact
 
 ORPHANS = 3 * THREADS
 """More blobs than are looked at ahead."""
@@ -35,7 +34,7 @@ def filled(ledger: Ledger, stream: LocalStream) -> Ledger:
         drain(ledger, stream)
         seal(ledger)
     compact(ledger, 0)
-    program = sample_events(EVENTS["program.added", 1], 1)[0]
+    program = sample_fact("program.added")
     blobs = ledger.blobs.put_many(f"source {number}".encode() for number in range(ORPHANS + 1))
     producer.append([replace(program, source_blob=max(blobs))])
     drain(ledger, stream)

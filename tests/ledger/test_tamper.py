@@ -27,7 +27,7 @@ from lapledger.ledger.store.heads import first_head, next_head
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.sql.engine import writing
 from lapledger.ledger.streams.producer import Producer, partition_of
-from tests.ledger.facts import attempt, decision, new_ledger, sample_events
+from tests.ledger.facts import attempt, decision, new_ledger, sample_fact
 from tests.ledger.tampering import drop_guards, proven, relink, relinked, rewrite, rows
 
 UNPROVABLE = {
@@ -55,7 +55,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         producer = Producer(stream, "epoch", "test", "0")
         for round_ in range(2):
             blob = ledger.blobs.put(b"print(%d)\n" % round_)
-            program = replace(sample_events(EVENTS["program.added", 1], 1)[0], source_blob=blob)
+            program = replace(sample_fact("program.added"), source_blob=blob)
             more = [decision(round_ * 9 + n, f"p{n % 3}") for n in range(9)]
             producer.append([program, *more, *attempt(2 * round_, 3), *attempt(2 * round_ + 1, 2)])
             irregular(ledger, f"odd-{round_}")

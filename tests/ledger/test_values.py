@@ -19,7 +19,7 @@ from lapledger.ledger.store.open_ledger import Ledger
 from lapledger.ledger.store.sql.engine import reading
 from lapledger.ledger.streams.local import LocalStream
 from lapledger.ledger.streams.producer import Producer
-from tests.ledger.facts import attempt, sample_events
+from tests.ledger.facts import attempt, sample_events, sample_fact
 
 REWARD = RewardAssigned(
     reward_id="r",
@@ -41,8 +41,8 @@ REWARD = RewardAssigned(
 TIMING, FINISHED = attempt(1, 1)
 IMPORTED = ExecutionFinishedV2(**{f.name: getattr(FINISHED, f.name) for f in dataclasses.fields(FINISHED)})
 UNSPECIFIED = dataclasses.replace(IMPORTED, outcome="failed")
-PROGRAM = dataclasses.replace(sample_events(EVENTS["program.added", 1], 1)[0], source_blob="5" * 64)
-TEST = dataclasses.replace(sample_events(EVENTS["test.added", 1], 1)[0], input_blob="1" * 64, answer_blob="2" * 64)
+PROGRAM = dataclasses.replace(sample_fact("program.added"), source_blob="5" * 64)
+TEST = dataclasses.replace(sample_fact("test.added"), input_blob="1" * 64, answer_blob="2" * 64)
 CALIBRATION = dataclasses.replace(
     sample_events(EVENTS["calibration.fitted", 1], 1)[0], evidence_digest="e" * 64, refused=""
 )

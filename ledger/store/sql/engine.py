@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
@@ -35,6 +36,8 @@ _PRAGMAS = (
     "foreign_keys=ON",
 )
 _WRITES = "lap_writes"
+_FULL: WeakSet[Engine] = WeakSet()
+"""Engines whose file is only read, as its disk had no room when it was opened."""
 
 
 def open_engine(url: URL) -> Engine:
@@ -82,6 +85,8 @@ def sqlite_engine(path: Path) -> Engine:
     database, query = (_uri(path), {"uri": "true", **how}) if fixed else (str(path), {})
     url = URL.create("sqlite", database=database, query=query)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
+    if full:
+        _FULL.add(engine)
     if not fixed:
         event.listen(engine, "do_connect", lambda *_: make_private(path))
     event.listen(engine, "connect", _on_connect_alone if full else _on_connect_fixed if fixed else _on_connect)
@@ -165,7 +170,7 @@ def _faults(engine: Engine) -> Iterator[None]:
     except DBAPIError as error:
         what = f"the database {database_name(engine.url)}"
         if engine.dialect.name == "sqlite":
-            raise _sqlite_fault(error, what) from error
+            raise _sqlite_fault(error, what, full=engine in _FULL) from error
         raise _postgres_fault(error, what) from error
 
 
@@ -173,7 +178,9 @@ _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_INTERRUPT", "SQ
 """How SQLite's errors begin that may be gone the next time."""
 
 
-def _sqlite_fault(error: DBAPIError, what: str) -> LapError:
+def _sqlite_fault(error: DBAPIError, what: str, *, full: bool) -> LapError:
+    if full and "readonly" in str(error.orig):
+        return DiskFull(f"{what} failed: {FULL}")
     if getattr(error.orig, "sqlite_errorname", "").startswith(_BUSY):
         return Unavailable(f"{what} is in use or short of memory: {error.orig}; run it again")
     return sql_fault(error.orig, f"{what} failed")
