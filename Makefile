@@ -62,7 +62,7 @@ PYTEST := $(BIN)/pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder
 unit: $(VENV)/.dev
 	@$(PYTEST) --cov --cov-report= --cov-fail-under=85
 
-test-quick: $(VENV)/.dev  ## the tests that need no server, no sandbox and no new environment (under 3 minutes)
+test-quick: $(VENV)/.dev  ## the tests that need no server, no sandbox and no new environment (about 3 minutes)
 	@$(PYTEST) -m 'not slow' --hypothesis-profile quick
 
 docs: $(VENV)/.dev  ## write the generated reference pages

@@ -37,13 +37,19 @@ SLOW_FILES = (
     "chaos/",
     "corpus/",
     "consumers/test_exports_",
+    "consumers/test_loading.py",
+    "consumers/test_rewarder.py",
     "consumers/test_scoring.py",
     "lapledger/test_bundle.py",
     "lapledger/test_commands.py",
     "lapledger/test_errors.py",
+    "lapledger/test_export.py",
+    "lapledger/test_interrupts.py",
     "lapledger/test_operations.py",
+    "lapledger/test_own_limits.py",
     "lapledger/test_run.py",
     "lapledger/test_services.py",
+    "lapledger/test_sql_command.py",
     "lapledger/test_stack.py",
     "lapledger/test_trainers.py",
     "lapledger/test_trl.py",
@@ -51,8 +57,10 @@ SLOW_FILES = (
     "producers/test_results_",
     "producers/test_sandbox",
     "producers/test_worker_pool.py",
+    "tui/test_screens.py",
 )
-"""Beginnings of the paths of tests that run programs in the sandbox, commands as processes, or kill processes."""
+"""Beginnings of the paths of tests that run programs in the sandbox, commands as processes, many random histories, or
+kill processes."""
 
 TESTS = Path(__file__).resolve().parent
 REAL_DATA = TESTS.parents[1] / "shared" / "data"
