@@ -3,10 +3,14 @@
 What comes back: identity, segments with their chain, ranges and supersessions, every sealed frame's row (the dedupe
 keys), sealed quarantine, gaps, and the positions up to the last sealing. What was in the tail is read again from the
 stream and gets the same admission numbers. Leases, counts of duplicates and time labels are not restored.
+
+Where the stream is another than the one that was sealed (a copy that never sealed, a stream that was lost), it is read
+from its beginning, as that of a ledger that was moved there.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +29,7 @@ from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_files
 from lapledger.ledger.store.quarantine import NAME, Quarantined
 from lapledger.ledger.store.segments import Segment
 from lapledger.ledger.store.sql.engine import alone, open_engine, reading, writing
-from lapledger.ledger.store.sql.statements import FRAME_DIGESTS, RESTART_QUARANTINE_IDS
+from lapledger.ledger.store.sql.statements import FRAME_DIGESTS, LAST_QUARANTINED, RESTART_QUARANTINE_IDS
 
 _STATEMENT_ROWS = 2000
 """Rows of one statement."""
@@ -36,7 +40,8 @@ class Rebuilt:
     """What came back from the segments. `others` are the ends of the chain that were not taken.
 
     `proven` is true when a head written down decided which chain it is; None when that head covers frames that only
-    the stream can give back, so that it must be asked again after a drain.
+    the stream can give back, so that it must be asked again after a drain. `other_stream`: the stream is another than
+    the one that was sealed, so that nothing of that one's tail comes back.
     """
 
     identity: str
@@ -47,6 +52,7 @@ class Rebuilt:
     quarantined: int
     rejected_chains: tuple[str, ...]
     proven: bool | None
+    other_stream: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +63,19 @@ class Now:
     ms: int
 
 
-def rebuild(location: LedgerPath, now: Now, written: RecordedHead | None = None) -> Rebuilt:
+def rebuild(location: LedgerPath, now: Now, written: RecordedHead | None = None, *, stream_identity: str) -> Rebuilt:
     """What was put into the database at a place, which must be empty; a `lap sink` or any writing command goes on.
 
-    `written`, a head written down, says which chain is meant where a sealing that was cut short left several. UserError
-    when the database holds a ledger, or nothing was sealed; Fault when the chain is broken, with its place.
+    `written`, a head written down, says which chain is meant where a sealing that was cut short left several;
+    `stream_identity` is a fresh word for a local stream that is lost. UserError when the database holds a ledger, or
+    nothing was sealed; Fault when the chain is broken, with its place.
     """
     location = location_of(location)
     _refuse_filled(location)
     _, segments = open_files(location)
     search = find_chain(segments, written)
     identity = search.chain.manifests[0].ledger
-    ledger = create_ledger(location, identity, now.label)
+    ledger = create_ledger(location, identity, now.label, stream_identity=stream_identity)
     try:
         if ledger.identity != identity:
             raise UserError(
@@ -77,10 +84,13 @@ def rebuild(location: LedgerPath, now: Now, written: RecordedHead | None = None)
         with writing(ledger.engine) as connection:
             alone(connection, "rebuild")
             _refuse_rows(location, connection)
-            frames, quarantined = _Filling(ledger, connection, search.chain, now).fill()
+            filling = _Filling(ledger, connection, search.chain, now)
+            frames, quarantined = filling.fill(_stream_identities(ledger))
         proven = search.proven if written is None or search.proven else None
         counts = len(search.chain.manifests), frames, quarantined
-        return Rebuilt(identity, str(ledger.cut()), ledger.head(), *counts, search.rejected, proven)
+        return Rebuilt(
+            identity, str(ledger.cut()), ledger.head(), *counts, search.rejected, proven, filling.other_stream
+        )
     finally:
         ledger.close()
 
@@ -112,22 +122,34 @@ def _refuse_rows(location: Location, connection: Connection) -> None:
             raise UserError(f"the database in {location} holds a ledger; move it away: a rebuild fills an empty one")
 
 
+def _stream_identities(ledger: Ledger) -> Mapping[str, str]:
+    """The identity of each stream that is there now."""
+    with closing(ledger.stream()) as stream:
+        return {name: stream.identity(name) for name in PARTITIONS}
+
+
 class _Filling:
     """One rebuild under way, in one transaction."""
 
     def __init__(self, ledger: Ledger, connection: Connection, chain: Candidate, now: Now) -> None:
         self._ledger, self._connection, self._chain, self._now = ledger, connection, chain, now
-        self._gone = chain.superseded
+        self._gone, self._last = chain.superseded, chain.manifests[-1]
+        self.other_stream = False
         self._frames = self._quarantined = 0
 
-    def fill(self) -> tuple[int, int]:
-        """(frames, quarantined records) that came back; Fault when they are not those of the positions."""
+    def fill(self, identities: Mapping[str, str]) -> tuple[int, int]:
+        """(frames, quarantined records) that came back; Fault when they are not those of the positions.
+
+        `identities` are those of the streams that will be read.
+        """
         for light in self._chain.manifests:
             manifest = read_manifest(self._ledger.segments, light.as_segment)
             self._add_segment(manifest)
             if manifest.digest not in self._gone:
                 self._add_rows(manifest)
-        for reached in self._chain.manifests[-1].positions:
+        positions = self._last.positions
+        self.other_stream = any(at.identity not in ("", identities.get(at.stream)) for at in positions)
+        for reached in positions:
             self._add_position(reached)
         self._add_retries()
         _restart_ids(self._connection)
@@ -166,10 +188,14 @@ class _Filling:
                 f"the segments hold other frames of {reached.stream}/{reached.partition} than the {reached.admissions}"
                 " that the last manifest covers; restore them from a copy of the ledger"
             )
-        known = {range_[:2]: range_ for range_ in self._chain.manifests[-1].moved}
+        known = {range_[:2]: range_ for range_ in self._last.moved}
         moves, moved, moved_id = known.get(reached[:2], (*reached[:2], 0, 0, 0))[2:]
-        moving = {"moves": moves, "moved": moved, "moved_id": moved_id}
-        self._connection.execute(_POSITION, reached._asdict() | moving)
+        values = reached._asdict() | {"moves": moves, "moved": moved, "moved_id": moved_id}
+        if self.other_stream:  # nothing of it was read yet, as after a copy
+            last = self._connection.execute(LAST_QUARANTINED).scalar_one()
+            values |= {"identity": "", "next_position": 0}
+            values |= {"moves": moves + 1, "moved": reached.admissions, "moved_id": last}
+        self._connection.execute(_POSITION, values)
         self._insert("gap", _gaps(self._connection, bound))
 
     def _add_retries(self) -> None:

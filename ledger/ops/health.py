@@ -18,7 +18,7 @@ from lapledger.ledger.store.location import Location
 from lapledger.ledger.store.open_ledger import Ledger, open_ledger
 from lapledger.ledger.store.reader import segment_rows
 from lapledger.ledger.store.sql.engine import reading
-from lapledger.ledger.streams.base import Partition
+from lapledger.ledger.streams.base import Partition, describe_unread
 from lapledger.ledger.streams.kafka.stream import brokers, fast_checksums
 
 OK, DEGRADED, FAILING = "ok", "degraded", "failing"
@@ -129,15 +129,16 @@ def _stream(ledger: Ledger, status: LedgerStatus) -> Iterator[Check]:
     """Whether the stream answers and has the identity that was read, and the consumer lag."""
     names = sorted({part.stream for part in status.partitions})
 
-    def identify() -> tuple[dict[str, str], Mapping[Partition, int]]:
+    def identify() -> tuple[dict[str, str], Mapping[Partition, int], list[str]]:
         stream = ledger.stream()
         try:
-            return {name: stream.identity(name) for name in names}, waiting_records(stream, status)
+            identities = {name: stream.identity(name) for name in names}
+            return identities, waiting_records(stream, status), list(describe_unread(stream))
         finally:
             stream.close()
 
     try:
-        identities, waiting = _in_time("the stream", identify)
+        identities, waiting, unread = _in_time("the stream", identify)
     except LapError as error:
         yield Check("stream", FAILING, str(error))
         return
@@ -149,7 +150,8 @@ def _stream(ledger: Ledger, status: LedgerStatus) -> Iterator[Check]:
             f"{', '.join(recreated)} was recreated since it was last read; restore the original stream",
         )
         return
-    yield Check("stream", OK, "stream identity matches", {"identity": identities})
+    message = "; ".join(["stream identity matches", *unread])
+    yield Check("stream", DEGRADED if unread else OK, message, {"identity": identities})
     yield _lag(status, waiting)
 
 

@@ -16,7 +16,7 @@ from lapledger.ledger.frames.frame import FrameError, altered_headers, decode
 from lapledger.ledger.proof.findings import Findings
 from lapledger.ledger.proof.manifests import Reached
 from lapledger.ledger.store.frame_rows import FrameMeta
-from lapledger.ledger.streams.base import Partition, Stored, Stream
+from lapledger.ledger.streams.base import Partition, Stored, Stream, describe_unread
 
 _POSITIONS = text(
     "SELECT stream, partition, identity, next_position, duplicates, moves, moved, moved_id FROM stream_position"
@@ -56,6 +56,7 @@ def crosscheck_stream(findings: Findings, inputs: CrosscheckInputs) -> None:
     rows = findings.connection.execute(_POSITIONS).all()
     try:
         ends = inputs.stream.ends()
+        findings.notes.extend(describe_unread(inputs.stream))
     except Unavailable as error:
         findings.notes.append(f"the ledger was not compared with its stream: {error}")
         return

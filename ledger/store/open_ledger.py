@@ -79,13 +79,14 @@ def head_now(connection: Connection) -> str:
     return ledger_head(heads, manifests)
 
 
-def create_ledger(path: LedgerPath, identity: str, created: str) -> Ledger:
+def create_ledger(path: LedgerPath, identity: str, created: str, *, stream_identity: str | None = None) -> Ledger:
     """The ledger at a path, created with this identity and time label; one that exists is upgraded, nothing lost.
 
+    A local stream that is missing is created with `stream_identity`, or the ledger's.
     UserError when a newer lapledger made it, or the folder is on a network filesystem; Fault when the disk is full.
     """
     location = location_of(path)
-    with making(location, identity) as (connection, fresh):
+    with making(location, stream_identity or identity) as (connection, fresh):
         if not fresh and holds_nothing(connection):
             raise _unfinished(location)
         _first_rows(connection, identity, created)

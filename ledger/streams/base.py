@@ -3,7 +3,7 @@
 No opinion about frames, the ledger or delivery: positions live in the ledger's SQL, never in the stream.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -76,6 +76,10 @@ class Stream(Protocol):
         """For every partition the position after its last record."""
         ...
 
+    def unread(self) -> Mapping[tuple[str, int], int]:
+        """How many records lie in each stream and partition that no reader knows; empty in a sound stream."""
+        ...
+
     def trim(self, stream: str, partition: int, position: Position) -> None:
         """Records before `position` may be forgotten; Fault when it is past the end."""
         ...
@@ -87,3 +91,10 @@ class Stream(Protocol):
     def close(self) -> None:
         """Releases connections and files; the stream is not used again."""
         ...
+
+
+def describe_unread(stream: Stream) -> Iterator[str]:
+    """A line for each stream or partition with records that no reader knows."""
+    for (name, partition), count in stream.unread().items():
+        what = f"{count} record{'s lie' if count > 1 else ' lies'} in {str(name)[:60]!r}, partition {partition}"
+        yield f"{what}, which no reader knows: another program or a newer release wrote there"

@@ -109,6 +109,13 @@ class LocalStream:
         with self._translated():
             return {at: self._end(*at) for at in partitions}
 
+    def unread(self) -> Mapping[Partition, int]:
+        """Records of streams and partitions that no reader knows: a newer release or another program wrote them."""
+        count = "SELECT stream, partition, count(*) FROM record GROUP BY stream, partition ORDER BY stream, partition"
+        with self._translated():
+            rows = self._connection.execute(count).fetchall()
+        return {(name, at): n for name, at, n in rows if at not in range(PARTITIONS.get(name, 0))}
+
     def trim(self, stream: str, partition: int, position: Position) -> None:
         """Forgets the records before `position`; Fault when it is past the end."""
         forget = "DELETE FROM record WHERE stream = ? AND partition = ? AND source_offset < ?"

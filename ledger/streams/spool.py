@@ -139,6 +139,10 @@ class Spooled:
         """Ends of the stream behind; what waits is not counted."""
         return self._stream.ends()
 
+    def unread(self) -> Mapping[Partition, int]:
+        """As in the stream behind."""
+        return self._stream.unread()
+
     def trim(self, stream: str, partition: int, position: Position) -> None:
         """Trims the stream behind."""
         self._stream.trim(stream, partition, position)

@@ -137,7 +137,7 @@ def test_a_rebuilt_database_goes_on_as_if_nothing_was_lost(kind: Kind, both: Led
     assert len(before["gap"]) == 3
     assert len(before["supersession"]) > 1
     position = without_sql(kind, both)
-    rebuilt = rebuild(position, NOW, label)
+    rebuilt = rebuild(position, NOW, label, stream_identity="fresh")
     assert (rebuilt.identity, rebuilt.segments, rebuilt.rejected_chains) == ("identity-0", sealed, ())
     assert rebuilt.proven is None  # the head covers the tail, which only the stream can give back
     with closing(open_ledger(position)) as again, closing(again.stream()) as stream:
@@ -154,7 +154,7 @@ def test_what_was_sealed_is_known_again(kind: Kind, both: Ledger) -> None:
     """Sealed frames that are delivered once more are duplicates, though the table of frames was lost."""
     sealed = [frame for frame in frames(5, "epoch-2") if frame.link.sequence in (0, 2, 4)]
     position = without_sql(kind, both)
-    rebuild(position, NOW)
+    rebuild(position, NOW, stream_identity="fresh")
     with closing(open_ledger(position)) as again:
         with closing(again.stream()) as stream:
             drain(again, stream)
@@ -177,7 +177,7 @@ def test_a_retry_is_restored_with_its_admission(kind: Kind, location: Location) 
     before = {table: rows(ledger, table) for table in TABLES}
     assert before["quarantine_retry"] == [{"id": 1, "admission": 3}]
     location = without_sql(kind, ledger)
-    assert rebuild(location, NOW).quarantined == 1
+    assert rebuild(location, NOW, stream_identity="fresh").quarantined == 1
     with closing(open_ledger(location)) as again:
         assert {table: rows(again, table) for table in TABLES} == before
         assert proven(again).problems == ()
@@ -187,9 +187,9 @@ def test_a_rebuild_that_was_cut_short_is_begun_again(kind: Kind, both: Ledger) -
     """Its rows come in one transaction; before that there is at most an empty ledger of the same identity."""
     position = without_sql(kind, both)
     create_ledger(position, "identity-0", "now").close()
-    assert rebuild(position, NOW).frames > 0
+    assert rebuild(position, NOW, stream_identity="fresh").frames > 0
     with pytest.raises(UserError, match="holds a ledger; move it away"):
-        rebuild(position, NOW)
+        rebuild(position, NOW, stream_identity="fresh")
 
 
 def test_a_database_of_another_ledger_is_refused(kind: Kind, both: Ledger) -> None:
@@ -197,7 +197,7 @@ def test_a_database_of_another_ledger_is_refused(kind: Kind, both: Ledger) -> No
     position = without_sql(kind, both)
     create_ledger(position, "identity-1", "now").close()
     with pytest.raises(UserError, match="made for another ledger"):
-        rebuild(position, NOW)
+        rebuild(position, NOW, stream_identity="fresh")
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def rebuilt(ledger: Ledger, label: Any = None) -> Rebuilt:
     ledger.close()
     for path in ledger.root.glob("ledger.sqlite*"):
         path.unlink()
-    return rebuild(ledger.root, NOW, label)
+    return rebuild(ledger.root, NOW, label, stream_identity="fresh")
 
 
 def test_a_ledger_that_sealed_nothing_has_nothing_to_rebuild_from(ledger: Ledger) -> None:

@@ -124,6 +124,23 @@ def test_another_stream_in_its_location_fails(ledger: Path, tmp_path: Path) -> N
     assert "recreated" in checks["stream"]["message"]
 
 
+def test_records_that_no_reader_knows_degrade(ledger: Path) -> None:
+    """They are counted by the status and named by the proof, which they do not touch."""
+    with closing(open_ledger(ledger)) as opening, closing(opening.stream()) as stream:
+        stream.append("facts", 9, [Record({}, b"x")])
+        stream.append("tomorrow", 0, [Record({}, b"x")] * 2)
+    state, checks, code = status(ledger)
+    assert (state, checks["stream"]["state"], code) == (DEGRADED, DEGRADED, 0)
+    lines = (
+        "1 record lies in 'facts', partition 9, which no reader knows",
+        "2 records lie in 'tomorrow', partition 0, which no reader knows",
+    )
+    notes = well("verify", "--ledger", ledger, "--json").json["notes"]
+    for line in lines:
+        assert line in checks["stream"]["message"]
+        assert any(line in note for note in notes)
+
+
 def test_no_ledger_is_the_users_mistake(tmp_path: Path) -> None:
     """One line and exit code 2, as everywhere."""
     done = lap("status", "--ledger", tmp_path / "none")

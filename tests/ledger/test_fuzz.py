@@ -88,7 +88,7 @@ class House:
         self.ledger.close()
         for path in root.glob("ledger.sqlite*"):
             path.unlink()
-        rebuild(Location(root), Now("later", 0))
+        rebuild(Location(root), Now("later", 0), stream_identity="fresh")
         with closing(open_ledger(root)) as again:
             assert again.head() == head
             assert verify(again).problems == ()

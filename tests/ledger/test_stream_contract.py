@@ -1,18 +1,22 @@
 """What every implementation of `Stream` must do, over real ones. A new one joins by a class in `BACKENDS`."""
 
 import multiprocessing
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewPartitions
 
 from lapledger.ledger.errors import Fault
+from lapledger.ledger.events import PARTITIONS
 from lapledger.ledger.frames.frame import Record
-from lapledger.ledger.streams.base import Group, Stream, record_bytes
+from lapledger.ledger.streams.base import Group, Stream, describe_unread, record_bytes
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 from lapledger.ledger.streams.kafka.stream import KafkaStream
 from lapledger.ledger.streams.local import LocalStream
@@ -34,6 +38,10 @@ class Backend(Protocol):
         """Destroys the stream."""
         ...
 
+    def put_outside(self, stream: str, partition: int, count: int) -> None:
+        """Puts records into a partition that no reader knows."""
+        ...
+
 
 @dataclass(frozen=True)
 class Local:
@@ -48,6 +56,11 @@ class Local:
         for file in self.folder.glob("stream.sqlite*"):
             file.unlink()
 
+    def put_outside(self, stream: str, partition: int, count: int) -> None:
+        with closing(sqlite3.connect(self.folder / "stream.sqlite")) as connection, connection:
+            row = "INSERT INTO record (stream, partition, headers, payload) VALUES (?, ?, '{}', x'00')"
+            connection.executemany(row, [(stream, partition)] * count)
+
 
 @dataclass(frozen=True)
 class Kafka:
@@ -60,6 +73,15 @@ class Kafka:
 
     def lose(self) -> None:
         delete_topics(self.settings)
+
+    def put_outside(self, stream: str, partition: int, count: int) -> None:
+        topic = self.settings.topic(stream)
+        with closing(KafkaAdminClient(bootstrap_servers=self.settings.bootstrap)) as admin:
+            admin.create_partitions({topic: NewPartitions(partition + 1)})
+        producer = KafkaProducer(bootstrap_servers=self.settings.bootstrap)
+        for _ in range(count):
+            producer.send(topic, b"record", partition=partition).get(LONG)
+        producer.close()
 
 
 @dataclass
@@ -147,6 +169,17 @@ def test_ends_name_every_partition(stream: Stream) -> None:
     assert set(ends) == set(partitions())
     assert ends["facts", 2] == stream.read("facts", 2, 0, 10)[-1].offset + 1
     assert ends["facts", 0] == 0
+
+
+def test_records_that_no_reader_knows_are_counted(backend: Open, stream: Stream) -> None:
+    """A partition beyond those of a stream, as another program or a newer release would write."""
+    stream.append("facts", 1, records(3))
+    assert (stream.unread(), list(describe_unread(stream))) == ({}, [])
+    backend.backend.put_outside("facts", PARTITIONS["facts"], 2)
+    assert stream.unread() == {("facts", PARTITIONS["facts"]): 2}
+    assert list(describe_unread(stream)) == [
+        "2 records lie in 'facts', partition 4, which no reader knows: another program or a newer release wrote there"
+    ]
 
 
 def test_appending_nothing_changes_nothing(stream: Stream) -> None:

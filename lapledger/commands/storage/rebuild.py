@@ -8,7 +8,7 @@ from lapledger.cli.options import json_option, ledger_option
 from lapledger.ledger.proof import RecordedHead
 from lapledger.render.output import print_json, print_line, print_message
 from lapledger.settings import read_settings
-from lapledger.workflows.session import now_ms, utc_now
+from lapledger.workflows.session import new_id, now_ms, utc_now
 
 
 @click.command("rebuild")
@@ -30,9 +30,15 @@ def command(head: str | None, ledger: str | None, as_json: bool) -> None:
     from lapledger.consumers.storage.rebuild import Now, rebuild
 
     written = None if head is None else RecordedHead.parse(head)
-    done = rebuild(read_settings(ledger=ledger).location, Now(utc_now(), now_ms()), written)
+    location = read_settings(ledger=ledger).location
+    done = rebuild(location, Now(utc_now(), now_ms()), written, stream_identity=new_id())
     for chain in done.rejected_chains:
         print_message(f"excluded, as it covers no more: {chain}")
+    if done.other_stream:
+        print_message(
+            "the stream is not the one that was sealed: of that one, nothing that was not sealed is restored; this one"
+            " is read from its beginning"
+        )
     if done.proven is None:
         print_message(
             f"the head covers more than the sealed data: ingest the stream, then run `lap verify --head {written}`"

@@ -25,7 +25,7 @@ from lapledger.ledger.streams.kafka.group import KafkaGroup
 from lapledger.ledger.streams.kafka.reader import Reader
 from lapledger.ledger.streams.kafka.records import MAX_RECORD_BYTES, Message, together
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
-from lapledger.ledger.streams.kafka.topics import make_topics, topic_identity
+from lapledger.ledger.streams.kafka.topics import make_topics, topic_identity, topic_partitions
 
 T = TypeVar("T")
 
@@ -106,6 +106,13 @@ class KafkaStream:
     def ends(self) -> Mapping[Partition, Position]:
         """For every partition the position after its last record."""
         return self._bounds([(name, at) for name, count in PARTITIONS.items() for at in range(count)], "LATEST")
+
+    def unread(self) -> Mapping[Partition, int]:
+        """Records of partitions beyond those of a stream: somebody widened its topic."""
+        counts = self.with_admin(lambda admin: topic_partitions(admin, self.settings))
+        extra = [(name, at) for name, count in counts.items() for at in range(PARTITIONS[name], count)]
+        first, end = (self._bounds(extra, which) if extra else {} for which in ("EARLIEST", "LATEST"))
+        return {at: end[at] - first[at] for at in extra if end[at] > first[at]}
 
     def trim(self, stream: str, partition: int, position: Position) -> None:
         """The brokers forget the records before `position`; Fault when it is past the end."""

@@ -44,6 +44,12 @@ def topic_identity(admin: Any, settings: KafkaSettings, stream: str) -> str:
     return str(described["topic_id"])
 
 
+def topic_partitions(admin: Any, settings: KafkaSettings) -> dict[str, int]:
+    """How many partitions the topic of each stream has; 0 where it is missing."""
+    with translated(settings, "cannot find the topics"):
+        return {name: len(_described(admin, settings, name).get("partitions", ())) for name in PARTITIONS}
+
+
 def check_topics(admin: Any, settings: KafkaSettings) -> None:
     """UserError when a topic has another number of partitions than its stream, or may lose records."""
     for stream, count in PARTITIONS.items():
