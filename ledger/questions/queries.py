@@ -5,8 +5,6 @@ sees the arrow tables and datasets handed to it and nothing else.
 """
 
 import re
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +17,7 @@ import pyarrow as pa
 
 from lapledger.ledger.errors import UserError, nearest
 from lapledger.ledger.events import EVENTS, EventType, latest, steps
+from lapledger.ledger.questions.spill import make_spill_folder
 from lapledger.ledger.questions.views import BY_NAME, View, raw_name
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger
@@ -77,8 +76,8 @@ class Questions:
     def __init__(self, ledger: Ledger, cut: Cut | None = None) -> None:
         self.ledger = ledger
         self.cut = cut or ledger.cut()
-        folder = _spill_folder()
-        self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True) if folder else None
+        folder, remove = make_spill_folder()
+        self._finalizer = weakref.finalize(self, remove)
         bounds = {"temp_directory": folder, "max_temp_directory_size": SPILL} if folder else {"temp_directory": ""}
         self._connection = duckdb.connect(":memory:", config={"enable_external_access": "false", **bounds})
         self._connection.execute("SET python_enable_replacements = false")
@@ -135,8 +134,7 @@ class Questions:
     def close(self) -> None:
         """Frees the connection, and what it has written to the disk."""
         self._connection.close()
-        if self._finalizer:
-            self._finalizer()
+        self._finalizer()
 
     @contextmanager
     def _stopped_after(self, seconds: float) -> Iterator[None]:
@@ -199,14 +197,6 @@ class Questions:
         self._load(raw_name(need) for need in view.needs)
         # The name and the text are constants of `ledger.questions.views`, never a user's text.
         self._connection.execute(f'CREATE VIEW "{view.name}" AS {view.sql}')
-
-
-def _spill_folder() -> str:
-    """A folder of our own for what does not fit into memory, readable by its owner only; "" where none can be made."""
-    try:
-        return tempfile.mkdtemp(prefix="lap-spill-")
-    except OSError:  # a full or read-only disk: questions that fit into memory are answered all the same
-        return ""
 
 
 def _kept(reader: pa.RecordBatchReader, limit_rows: int | None, max_bytes: int) -> Answer:

@@ -89,6 +89,23 @@ def test_what_is_spilled_lies_in_a_private_folder_and_goes(
     assert list(spill.iterdir()) == list(work.iterdir()) == []
 
 
+def test_what_a_killed_question_left_behind_goes_with_the_next(ledger: Path, tmp_path: Path) -> None:
+    """After SIGKILL its folder stays until the next question; that of a question under way is left alone."""
+    env = {**environment(), "TMPDIR": str(tmp_path)}
+    endless = [LAP, "sql", "SELECT count(*) FROM range(1000000000) a, range(100000) b", "--ledger", str(ledger)]
+    killed, living = (subprocess.Popen(endless, env=env) for _ in range(2))
+    while len(list(tmp_path.glob("lap-spill-*"))) < 2:
+        assert (killed.poll(), living.poll()) == (None, None)
+    killed.kill()
+    killed.wait()
+    assert len(list(tmp_path.iterdir())) == 2
+    subprocess.run([LAP, "sql", "SELECT 1", "--ledger", str(ledger)], env=env, check=True, stdout=subprocess.DEVNULL)
+    assert len(list(tmp_path.iterdir())) == 1
+    living.send_signal(signal.SIGINT)
+    living.wait()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_disk_without_room_for_spilling_answers(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no folder can be made, what fits into memory is answered."""
 
