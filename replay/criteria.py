@@ -38,6 +38,7 @@ class Criterion:
     interface: str = "ignored"
     timeouts: str = "fail"
     timeout_ms: int | None = None
+    own_limits: str = "ignored"
     keep: str = "at_least"
     keep_ms: int | None = None
     keep_chars: int | None = None
@@ -112,6 +113,11 @@ class Criterion:
     def limits(self) -> bool:
         """Whether optimization tests have limits of their own."""
         return any(limit is not None for limit in (self.limit_ms, self.limit_quantile, self.limit_ranked))
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """The clocks that must be read: the one that is ranked, and what a problem's own limits are held against."""
+        return frozenset([self.clock, "memory"] if self.own_limits == "enforced" else [self.clock])
 
     @property
     def needs_pool(self) -> bool:

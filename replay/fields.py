@@ -92,6 +92,12 @@ _CORRECTNESS = (
         "a tighter limit, judged on every test: a longer duration is a timeout, but still ranked as measured; a run"
         " killed below this limit is undecided",
     ),
+    choice(
+        "own_limits",
+        ("ignored", "enforced"),
+        "whether the limits of time and memory that a problem's package states count where a campaign was run under"
+        " others: `enforced` takes a run above one as stopped there, as `lap run --limit own` would have",
+    ),
 )
 _BEFORE = (
     choice(

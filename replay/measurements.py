@@ -98,6 +98,7 @@ class ProblemMeasurements:
         None  # [P] 1 kept the interface it was given, 0 did not, -1 not checked; None: no program was checked
     )
     clocks: frozenset[str] = CLOCKS  # those that were read; nothing is known on any other
+    own_limits: bool = False  # whether runs above the problem's own limits were taken for stopped there
 
     def __post_init__(self) -> None:
         """Refuse wrong shapes, types and values (ReplayError)."""
@@ -152,7 +153,15 @@ class Readings:
 
 
 def read(m: ProblemMeasurements, criterion: Criterion) -> Readings:
-    """The runs of every program on every test as the criterion reads them [P, T], in ns."""
+    """The runs of every program on every test as the criterion reads them [P, T], in ns.
+
+    ReplayError where the measurements are not under the limits that the criterion names.
+    """
+    if m.own_limits != (criterion.own_limits == "enforced"):
+        raise ReplayError(
+            f"criterion key 'own_limits': {criterion.own_limits!r} is not how problem {m.problem} was read; give all"
+            " criteria of one question the same value"
+        )
     return Readings(m.outcome, durations(m, criterion), kill_bounds(m, criterion))
 
 

@@ -51,6 +51,7 @@ def _choice_option(key: str, text: str) -> Callable[[Command], Command]:
     return click.option(f"--{key}", key, default=None, metavar=metavar, help=text)
 
 
+_LIMITS = {"own": "enforced", "executed": "ignored"}
 _TAU = click.option("--tau", default=None, metavar="PERCENT", help="p_tau threshold.  [default: the criterion's]")
 _OPTIONS = (
     click.option(
@@ -62,6 +63,12 @@ _OPTIONS = (
         help="Preset or TOML file; `lap criteria` lists presets and keys.",
     ),
     click.option("--timeout", default=None, metavar="DURATION", help="Tighter limit on every test: 500ms, 0.5s."),
+    click.option(
+        "--limit",
+        type=click.Choice(list(_LIMITS)),
+        default=None,
+        help="Limits of a run: each problem's own, or those it was executed under.  [default: the criterion's]",
+    ),
     _choice_option("clock", "Quantity that is ranked.  [default: the criterion's]"),
     _choice_option("calibration", "Kind of stored calibration to use.  [default: the criterion's]"),
     click.option(
@@ -76,7 +83,7 @@ _OPTIONS = (
 
 
 def criterion_options(*, tau: bool) -> Callable[[Command], Command]:
-    """Adds --criterion, --timeout, --clock, --calibration, --set, and --tau where `tau`.
+    """Adds --criterion, --timeout, --limit, --clock, --calibration, --set, and --tau where `tau`.
 
     They reach the command together as `criterion_flags`. UserError for a key or a value that is not allowed.
     """
@@ -87,12 +94,14 @@ def criterion_options(*, tau: bool) -> Callable[[Command], Command]:
             *args: Any,
             source_name: str | None,
             timeout: str | None,
+            limit: str | None,
             clock: str | None,
             calibration: str | None,
             settings: tuple[str, ...],
             **rest: Any,
         ) -> Any:
             everyday = {"clock": clock, "calibration": calibration, **({"tau": rest.pop("tau")} if tau else {})}
+            everyday["own_limits"] = None if limit is None else _LIMITS[limit]
             flags = CriterionFlags(source_name, _overrides(everyday, timeout, settings))
             return function(*args, criterion_flags=flags, **rest)
 

@@ -33,6 +33,7 @@ KNOWN_KEYS = frozenset(
         "interface",
         "timeouts",
         "timeout_ms",
+        "own_limits",
         "keep",
         "limit_ms",
         "limit_factor",

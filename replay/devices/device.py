@@ -42,6 +42,7 @@ KNOWN_KEYS = frozenset(
         "interface",
         "timeouts",
         "timeout_ms",
+        "own_limits",
         "keep",
         "keep_ms",
         "keep_chars",

@@ -19,6 +19,7 @@ from lapledger.replay.judging.gates import Verdicts, decide
 from lapledger.replay.loading.calibrations import Calibration, find_calibration
 from lapledger.replay.loading.snapshots import Snapshot, load
 from lapledger.replay.measurements import ProblemMeasurements
+from lapledger.replay.package_limits import NO_LIMITS, enforce
 from lapledger.replay.studies.warnings import warnings_of
 
 
@@ -176,10 +177,14 @@ def prepare(
 def prepare_problem(
     snapshot: Snapshot, m: ProblemMeasurements, criterion: Criterion, calibration: Calibration | None = None
 ) -> ProblemMeasurements:
-    """A problem with the stored references that the calibration adds, and with programs' interfaces where judged."""
+    """A problem with the stored references that the calibration adds, under its own limits and with programs'
+    interfaces where the criterion asks for them."""
     if calibration is not None:
         stored = {problem.problem: problem for problem in calibration.stored.problems}
         m = with_stored(m, stored[m.problem], calibration.fit) if m.problem in stored else m
-    if criterion.interface == "ignored" or snapshot.lookups is None:
+    lookups = snapshot.lookups
+    if criterion.own_limits == "enforced":
+        m = enforce(m, NO_LIMITS if lookups is None else lookups.limits(m.problem))
+    if criterion.interface == "ignored" or lookups is None:
         return m
-    return replace(m, interface=snapshot.lookups.interfaces(m))
+    return replace(m, interface=lookups.interfaces(m))

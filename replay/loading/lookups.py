@@ -1,4 +1,4 @@
-"""What few criteria need of a campaign's programs: their sources, for interfaces, and their groups of rollouts.
+"""What few criteria need: sources, for interfaces, groups of rollouts, and the limits of problems.
 
 Nothing is read before a criterion asks for it. No verdict is made here.
 """
@@ -12,12 +12,13 @@ from lapledger.ledger.codec.canonical import sha256_fields
 from lapledger.ledger.questions.queries import Questions
 from lapledger.replay.judging.interface import kept_of, shared
 from lapledger.replay.measurements import Bytes, Ints, ProblemMeasurements
+from lapledger.replay.package_limits import NO_LIMITS, PackageLimits
 
 NOT_LOOKED_AT = -1
 
 
 class Lookups:
-    """Sources and groups of the programs that a ledger holds at the cut of some questions."""
+    """What a ledger holds of programs and problems at the cut of some questions."""
 
     def __init__(self, questions: Questions) -> None:
         """Nothing is read yet."""
@@ -34,6 +35,15 @@ class Lookups:
         """Program id -> number of its group of rollouts; programs of no group are absent."""
         rows = self._questions.rows(_GROUPS)
         return {row["program_id"]: row["ordinal"] + _turn(row["problem_id"]) for row in rows}
+
+    @cached_property
+    def _limits(self) -> Mapping[str, PackageLimits]:
+        rows = self._questions.rows("SELECT problem_id, time_limit_ns, memory_limit_bytes FROM problem")
+        return {row["problem_id"]: PackageLimits(row["time_limit_ns"], row["memory_limit_bytes"]) for row in rows}
+
+    def limits(self, problem: str) -> PackageLimits:
+        """The limits that the package of a problem states."""
+        return self._limits.get(problem, NO_LIMITS)
 
     def groups(self, programs: Iterable[str]) -> Ints:
         """The number of each program's group of rollouts [P]; -1 for a program of no group.

@@ -1,10 +1,13 @@
 """What a package says about its own judging rules its runs: limits, answer flags and arguments, on the real sandbox."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.lap import well
+from tests.support.lap import lap, sql, well
 
 Contents = dict[str, str]
 
@@ -101,3 +104,38 @@ def test_a_limit_that_the_user_gives_wins_and_the_filter_knows_the_own_one(ledge
     assert well("sql", limits, "--ledger", ledger, "--json").json["rows"] == [[5_000_000_000]]
     held = well("filter", "--campaign", "loose", "--ledger", ledger, "--json").json["excluded"]
     assert {row["rule"] for row in held} == {"duration"}
+
+
+def test_a_criterion_puts_own_limits_to_what_was_run_without(ledger: Path, tmp_path: Path) -> None:
+    """Under 5 s `slow` is right; under its problem's 0.5 s no command takes it for right, nor does a bundle."""
+    at = ("--campaign", "loose", "--ledger", ledger)
+    if not well("sql", "SELECT * FROM campaign WHERE campaign_id = 'loose'", "--ledger", ledger, "--json").json["rows"]:
+        well("run", "time", "--campaign", "loose", "--limit", "5", "--ledger", ledger)
+    for limit, status in (("executed", "pass"), ("own", "fail")):
+        (why,) = well("why", "slow.py", *at, "--criterion", "correct", "--limit", limit, "--json").json["explanations"]
+        assert (limit, why["status"]) == (limit, status)
+    assert why["reason"].startswith("time_limit on ")
+    well("reward", *at, "--limit", "own")
+    assert sql(ledger, "SELECT name, value FROM reward JOIN program USING (program_id) ORDER BY ALL") == [
+        ["half.py", 1.0],
+        ["slow.py", -1.0],
+    ]
+    assert well("verify", "--ledger", ledger).code == 0
+    well("export", "bundle", tmp_path / "own.zip", *at, "--limit", "own")
+    command = [sys.executable, tmp_path / "own.zip", "--json", "--criterion", '{"own_limits":"enforced"}']
+    checked = subprocess.run(command, capture_output=True, check=True)
+    verdicts = {
+        row["program"].split("/")[1][:4]: row["status"] for row in json.loads(checked.stdout)["table"]["verdicts"]
+    }
+    assert verdicts == {"half": "pass", "slow": "fail"}
+
+
+def test_studies_put_own_limits_too(ledger: Path, tmp_path: Path) -> None:
+    """A sweep by its flag, a matrix by the file of each criterion; criteria that disagree are refused by name."""
+    at = ("--campaign", "own", "--ledger", ledger)
+    well("sweep", "--tau", "50", *at, "--limit", "own", "--json")
+    (tmp_path / "own.toml").write_text('own_limits = "enforced"\n')
+    named = ("matrix", "--run", "human", "--criterion", tmp_path / "own.toml", *at)
+    well(*named, "--json")
+    done = lap(*named, "--criterion", "correct")
+    assert (done.code, "own_limits" in done.err, done.err.count("\n")) == (2, True, 1)

@@ -12,6 +12,7 @@ from lapledger.consumers.exports.replayer import mapping
 from lapledger.consumers.exports.replayer.durations import Durations
 from lapledger.consumers.exports.replayer.facts import Problem, Run
 from lapledger.consumers.exports.replayer.judging import Judge
+from lapledger.consumers.exports.replayer.package_limits import enforce as bundled_enforce
 from lapledger.consumers.exports.replayer.student_t import interval
 from lapledger.replay.calibration import Fit, with_stored
 from lapledger.replay.criteria import PRESETS, Criterion
@@ -19,6 +20,7 @@ from lapledger.replay.errors import ReplayError
 from lapledger.replay.estimates import analytic_interval
 from lapledger.replay.judging.gates import judge
 from lapledger.replay.measurements import Outcome, ProblemMeasurements, durations, kill_bounds
+from lapledger.replay.package_limits import PackageLimits, enforce
 from tests.replay.builders import measured
 from tests.replay.test_definitions import FINISHED, criteria, worlds
 
@@ -43,7 +45,8 @@ def as_bundled(m: ProblemMeasurements) -> Problem:
     def run(p, t):
         if m.outcome[p, t] == Outcome.MISSING:
             return None
-        clocks = {"wall": present(m.wall_ns[p, t]), "cpu": present(m.cpu_ns[p, t]), "memory": []}
+        memory = present(m.on_clock("memory")[p, t])
+        clocks = {"wall": present(m.wall_ns[p, t]), "cpu": present(m.cpu_ns[p, t]), "memory": memory}
         return Run(ALLOWED[Outcome(m.outcome[p, t])], clocks, int(m.startup_ns[p, t]), int(m.limit_ns[p, t]))
 
     kinds = ("original", "correctness", "optimization")
@@ -64,9 +67,11 @@ def as_bundled(m: ProblemMeasurements) -> Problem:
         }
         for p, (name, model) in enumerate(zip(m.programs, m.models, strict=True))
     ]
-    return Problem(m.problem, tests, programs, [[run(p, t) for t in range(len(tests))] for p in range(len(programs))])
+    runs = [[run(p, t) for t in range(len(tests))] for p in range(len(programs))]
+    return Problem(m.problem, tests, programs, runs, {"time_limit_ns": None, "memory_limit_bytes": None})
 
 
+LIMITS = st.builds(PackageLimits, *[st.one_of(st.none(), st.integers(1, 7))] * 2)
 SLOPES = ("slope", "log-slope")
 ANY = st.one_of(criteria(), st.sampled_from(list(PRESETS.values()))).filter(
     lambda wanted: wanted.statistic not in SLOPES
@@ -88,6 +93,16 @@ def test_both_fit_the_same_slopes(statistic, outcome):
     outcomes = [[1, 1], [1, 1], [1, 1], [1, 1], [1, outcome]]
     m = measured(wall, reference=[0, 1, 2, 3], outcome=outcomes, limit=2)
     check(m, Criterion(tau="50", statistic=statistic, timeouts="tolerated"))
+
+
+@given(m=worlds(ALL, programs=6, tests=4), criterion=ANY, limits=LIMITS)
+@settings(max_examples=100)
+def test_both_put_a_problem_s_own_limits_alike(m, criterion, limits):
+    """Limits of time and memory among the measured values, and runs that were killed below and above them."""
+    m = replace(m, memory_bytes=m.wall_ns[:, :, ::-1])
+    names = {"time_limit_ns": limits.time_ns, "memory_limit_bytes": limits.memory_bytes}
+    bundled = bundled_enforce(replace(as_bundled(m), limits=names))
+    check(enforce(m, limits), replace(criterion, own_limits="enforced"), bundled)
 
 
 def check(m, criterion, bundled=None):

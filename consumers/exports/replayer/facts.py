@@ -36,8 +36,10 @@ class Problem:
     tests: Sequence[Mapping[str, Any]]
     programs: Sequence[Mapping[str, Any]]  # rows of program.added, with `reference` and `candidate`
     runs: Sequence[Sequence[Run | None]]  # [P][T]
+    limits: Mapping[str, Any]  # `time_limit_ns` and `memory_limit_bytes` of its package, None where it states none
 
 
+LIMITS = ("problem_id", "time_limit_ns", "memory_limit_bytes")
 TESTS = ("problem_id", "test_id", "ordinal", "original", "correctness", "optimization", "input_chars", "output_chars")
 PROGRAMS = ("problem_id", "program_id", "model", "source_blob")
 CAMPAIGN = ("campaign_id", "problems", "programs", "references", "hard_limit_ns")
@@ -54,6 +56,7 @@ def problems(bundle: BundleFile, campaign: str) -> Iterator[Problem]:
     tests = sorted(bundle.first("test.added", TESTS, "test_id").values(), key=lambda t: (t["ordinal"], t["test_id"]))
     programs = sorted(bundle.first("program.added", PROGRAMS, "program_id").values(), key=lambda p: p["program_id"])
     runs = _runs(bundle, campaign, campaign_event["hard_limit_ns"] or 0)
+    limits = bundle.first("problem.added", LIMITS, "problem_id")
     executed = _executed(bundle, campaign, members, {name for name, _ in runs})
     for name in campaign_event["problems"]:
         tests_here = [t for t in tests if t["problem_id"] == name]
@@ -66,7 +69,7 @@ def problems(bundle: BundleFile, campaign: str) -> Iterator[Problem]:
             [runs.get((executed.get(p["program_id"], p["program_id"]), t["test_id"])) for t in tests_here]
             for p in judged
         ]
-        yield Problem(name, tests_here, judged, cells)
+        yield Problem(name, tests_here, judged, cells, limits.get(name, dict.fromkeys(LIMITS)))
 
 
 def _executed(bundle: BundleFile, campaign: str, members: Container[str], ran: Container[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ fresh = a * stored ** power + b, rounded to whole ns, at least 1. The fit comes 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lapledger.consumers.exports.replayer.durations import ABSENT, bound, duration
@@ -30,7 +31,7 @@ def with_stored(fresh: Problem, stored: Problem, fit: Mapping[str, Any]) -> Prob
             added.append({**row, "candidate": False})
             cells = [positions.get(test["test_id"]) for test in fresh.tests]
             runs.append([None if t is None else _moved(stored.runs[p][t], fit) for t in cells])
-    return Problem(fresh.name, fresh.tests, [*fresh.programs, *added], [*fresh.runs, *runs])
+    return replace(fresh, programs=[*fresh.programs, *added], runs=[*fresh.runs, *runs])
 
 
 def _moved(run: Run | None, fit: Mapping[str, Any]) -> Run | None:

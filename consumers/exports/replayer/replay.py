@@ -8,6 +8,7 @@ from lapledger.consumers.exports.replayer.facts import Problem, problems
 from lapledger.consumers.exports.replayer.judging import Judge, Judged, combine
 from lapledger.consumers.exports.replayer.known import FIELDS
 from lapledger.consumers.exports.replayer.mapping import with_stored
+from lapledger.consumers.exports.replayer.package_limits import enforce
 from lapledger.consumers.exports.replayer.sources import NoSourcesError, interfaces
 from lapledger.ledger.proof.bundles.verifier.bundle_file import BundleFile
 
@@ -50,6 +51,8 @@ class Replayer:
             fresh = [with_stored(p, stored[p.name], fit) if p.name in stored else p for p in fresh]
         elif criterion["calibration"] != "none":
             raise WrongFitError("no calibration of this kind is in the bundle; use calibration 'none'")
+        if criterion["own_limits"] == "enforced":
+            fresh = [enforce(problem) for problem in fresh]
         return [self._judge(problem, criterion) for problem in fresh]
 
     def _judge(self, problem: Problem, criterion: dict[str, Any]) -> Judged:

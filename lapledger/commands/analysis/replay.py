@@ -99,7 +99,9 @@ def command(
     if against is not None and naming is None:
         criteria.append(read_criterion(against, {}))
     _check(criteria, source=source, alone=name_flips and naming is None)
-    clocks = CLOCKS if naming else frozenset(criterion.clock for _, criterion in criteria)  # flips may ask any other
+    clocks = (
+        CLOCKS if naming else frozenset().union(*(criterion.clocks for _, criterion in criteria))
+    )  # flips may ask any other
     with open_questions(location, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
         judged = [

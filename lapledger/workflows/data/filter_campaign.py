@@ -6,13 +6,13 @@ from types import MappingProxyType
 
 from lapledger.ledger.events import FilterDecided
 from lapledger.ledger.questions.queries import Questions
-from lapledger.producers.campaigns.plan import OwnLimits
 from lapledger.producers.corpus.filters import Execution, duration, relabel
 from lapledger.replay.loading import Snapshot, is_closed, load
-from lapledger.replay.measurements import Bytes, Outcome, ProblemMeasurements, robust_cv
+from lapledger.replay.measurements import Outcome, ProblemMeasurements, robust_cv
+from lapledger.replay.package_limits import NO_LIMITS, PackageLimits, enforce
 from lapledger.workflows.session import LedgerWriter
 
-NO_LIMITS: Mapping[str, OwnLimits] = MappingProxyType({})
+AS_EXECUTED: Mapping[str, PackageLimits] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def filter_campaign(session: LedgerWriter, campaign: str | None, *, own_limits: 
     """
     questions = Questions(session.ledger)
     try:
-        limits = {row["problem_id"]: OwnLimits(row["t"], row["m"], None) for row in questions.rows(_LIMITS)}
+        limits = {row["problem_id"]: PackageLimits(row["t"], row["m"]) for row in questions.rows(_LIMITS)}
         decisions = decide(load(questions, campaign), limits if own_limits else {})
         stored = {tuple(row.values()) for row in questions.rows("SELECT campaign_id, subject_id, rule FROM filter")}
     finally:
@@ -44,33 +44,19 @@ def filter_campaign(session: LedgerWriter, campaign: str | None, *, own_limits: 
 _LIMITS = "SELECT problem_id, time_limit_ns AS t, memory_limit_bytes AS m FROM problem"
 
 
-def decide(snapshot: Snapshot, limits: Mapping[str, OwnLimits] = NO_LIMITS) -> list[FilterDecided]:
+def decide(snapshot: Snapshot, limits: Mapping[str, PackageLimits] = AS_EXECUTED) -> list[FilterDecided]:
     """A decision for every label, and the duration filter of every problem, from a campaign's outcomes.
 
     Only problems whose every execution has an outcome are decided: a decision is a fact and does not change.
     """
     decisions: list[FilterDecided] = []
     for m in filter(is_closed, snapshot.problems):
-        outcomes = _outcomes(m, limits.get(m.problem))
+        outcomes = enforce(m, limits.get(m.problem, NO_LIMITS)).outcome
         relabelled = [relabel(_execution(m, row, outcomes[row].tolist())) for row in range(len(m.programs))]
         decisions += [decision for decision in relabelled if decision is not None]
         tests = int(m.tests.optimization.sum())
         decisions.append(duration(m.campaign, m.problem, robust_cv(m), tests=tests))
     return decisions
-
-
-def _outcomes(m: ProblemMeasurements, limits: OwnLimits | None) -> Bytes:
-    """The outcomes [P, T] under limits: as a worker that enforces them would have recorded them."""
-    outcome = m.outcome.copy()
-    over = (
-        ("memory", limits and limits.memory_bytes, Outcome.MEMORY_LIMIT),
-        ("wall", limits and limits.time_ns, Outcome.TIME_LIMIT),
-    )
-    for clock, limit, stopped in over:
-        if limit is not None and m.wall_ns.shape[-1]:
-            longest = m.on_clock(clock).max(axis=-1)
-            outcome[(outcome <= Outcome.WRONG_ANSWER) & (outcome >= 0) & (longest > limit)] = stopped
-    return outcome
 
 
 def _execution(m: ProblemMeasurements, row: int, codes: Sequence[int]) -> Execution:
