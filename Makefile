@@ -42,7 +42,8 @@ corpus-run: $(VENV)/.core  ## run the whole corpus (about a quarter of an hour)
 	@$(BIN)/lap problems --ledger $(CORPUS_DIR)
 	@$(BIN)/lap replay --ledger $(CORPUS_DIR) --tau 100 --tau 50 --tau 30 --tau 10
 
-test: check unit  ## everything CI runs: lint, types, import contracts, tests
+test: $(VENV)/.dev  ## everything CI runs: lint, types, import contracts, tests
+	@$(MAKE) --no-print-directory --jobs 2 check unit
 
 check: lint types imports  ## all but the tests
 

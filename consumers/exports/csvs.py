@@ -36,9 +36,5 @@ def _escaped(table: pa.Table) -> pa.Table:
     return table
 
 
-def _exact(table: pa.Table) -> pa.Table:
-    return table
-
-
 def _write(table: pa.Table, path: Path) -> None:
     pa.csv.write_csv(table, path)

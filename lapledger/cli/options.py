@@ -1,8 +1,13 @@
 """Options that several commands share, each with one meaning everywhere."""
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from lapledger.ledger.errors import UserError
+
+Command = Callable[..., Any]
 
 ledger_option = click.option(
     "--ledger", "ledger", type=click.Path(), default=None, metavar="DIR", help="Folder of the ledger.  [default: .lap]"
@@ -18,6 +23,13 @@ def _named(_context: click.Context, option: click.Parameter, value: str | None) 
     if value is not None and not value.strip():
         raise UserError(f"{option.opts[0]}: give the id of a campaign, or omit the option")
     return value
+
+
+def seed_option(random: str, *, default: int | None = 0) -> Callable[[Command], Command]:
+    """Adds --seed: the number that fixes what is random in a command. None as a default leaves it to the settings."""
+    kind = click.IntRange(0, 2**63 - 1)
+    text = f"Random seed of {random}: the same seed, the same result.  [default: 0]"
+    return click.option("--seed", type=kind, default=default, metavar="N", help=text)
 
 
 from_option = click.option(
@@ -38,6 +50,11 @@ out_option = click.option(
     metavar="FILE",
     type=click.Path(),
     help="Write rows (.csv, .parquet) or the picture (.png, .svg); repeat for several.",
+)
+escape_option = click.option(
+    "--escape-formulas/--exact",
+    default=True,
+    help="In CSV, begin texts that a spreadsheet would run (= + - @) with an apostrophe.  [default: --escape-formulas]",
 )
 slots_option = click.option(
     "--slots", type=int, default=None, metavar="N", help="Programs run concurrently.  [default: half the cores]"

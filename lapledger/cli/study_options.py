@@ -4,16 +4,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lapledger.cli.engine_options import engine_options
-from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option, out_option
+from lapledger.cli.options import (
+    at_option,
+    campaign_option,
+    escape_option,
+    from_option,
+    json_option,
+    ledger_option,
+    out_option,
+)
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
-from lapledger.render.pictures import endings
+from lapledger.render.pictures import Outputs
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import AUTO, Engine
 from lapledger.replay.measurements import of_models
@@ -32,7 +39,7 @@ Command = Callable[..., Any]
 class Study:
     """Where a study reads, and what it writes beside its table."""
 
-    paths: tuple[Path, ...]
+    outputs: Outputs
     campaign: str | None
     ledger: str | None
     at: str | None
@@ -54,19 +61,20 @@ class Study:
 
 
 def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command], Command]:
-    """Adds --out, --campaign, --ledger, --at, --json and the engine; where `calibrated` also --calibration-from.
+    """Adds --out, --exact, --campaign, --ledger, --at, --json, the engine; where `calibrated` --calibration-from.
 
     They reach the command together as `study`. What --out names is looked at before anything is read, and a device is
     refused where the study counts in machine code.
     """
-    options = [out_option, campaign_option, ledger_option, at_option, json_option]
+    options = [out_option, escape_option, campaign_option, ledger_option, at_option, json_option]
     options = [from_option, *options] if calibrated else options
 
     def decorate(function: Command) -> Command:
         @wraps(function)
-        def with_study(*args: Any, outs: tuple[str, ...], **rest: Any) -> Any:
+        def with_study(*args: Any, outs: tuple[str, ...], escape_formulas: bool, **rest: Any) -> Any:
             flags = {name: rest.pop(name) for name in ("campaign", "ledger", "at", "as_json", "engine")}
-            study = Study(tuple(endings(outs)), **flags, source=rest.pop("source", None))
+            outputs = Outputs.of(outs, escape_formulas=escape_formulas)
+            study = Study(outputs, **flags, source=rest.pop("source", None))
             return function(*args, study=study, **rest)
 
         for option in reversed(options):
@@ -79,9 +87,6 @@ def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command
 def tau_option(default: str) -> Callable[[Command], Command]:
     """Adds --tau, a list of percents."""
     return click.option("--tau", default=default, metavar="LIST", help=f"Whole percents.  [default: {default}]")
-
-
-seed_option = click.option("--seed", default=0, type=click.IntRange(0), help="Of the bootstrap of gains.  [default: 0]")
 
 
 def scale_options(alpha: tuple[str, str], beta: tuple[str, str]) -> Callable[[Command], Command]:

@@ -7,8 +7,9 @@ import csv
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lapledger.ledger.atomic_write import finite, write_atomically
 from lapledger.ledger.errors import UserError
@@ -22,20 +23,49 @@ TABLES = ("csv", "parquet")
 PICTURES = ("png", "svg")
 
 
-def endings(outs: Sequence[str]) -> list[Path]:
-    """The files to write; UserError for an unknown ending, a file named twice or a folder that is not there.
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The files that a study writes beside its table; false where there are none."""
 
-    Checked before anything is computed, so that a mistake costs no time.
-    """
-    paths = [Path(out) for out in outs]
-    for path in paths:
-        if path.suffix.lower().lstrip(".") not in (*TABLES, *PICTURES):
-            raise UserError(f"--out {path}: unknown format; end the name in .csv, .parquet, .png or .svg")
-        if path.is_dir() or not path.parent.is_dir():
-            raise UserError(f"--out {path}: no such folder, or a folder itself; create it, or choose another path")
-    if len(set(paths)) != len(paths):
-        raise UserError("--out: a file is given twice; give each once")
-    return paths
+    paths: tuple[Path, ...]
+    escape_formulas: bool = True  # texts of CSV that a spreadsheet would run begin with an apostrophe
+
+    @classmethod
+    def of(cls, outs: Sequence[str], *, escape_formulas: bool) -> Self:
+        """The files by name; UserError for an unknown ending, a file named twice or a folder that is not there.
+
+        Checked before anything is computed, so that a mistake costs no time.
+        """
+        paths = [Path(out) for out in outs]
+        for path in paths:
+            if path.suffix.lower().lstrip(".") not in (*TABLES, *PICTURES):
+                raise UserError(f"--out {path}: unknown format; end the name in .csv, .parquet, .png or .svg")
+            if path.is_dir() or not path.parent.is_dir():
+                raise UserError(f"--out {path}: no such folder, or a folder itself; create it, or choose another path")
+        if len(set(paths)) != len(paths):
+            raise UserError("--out: a file is given twice; give each once")
+        return cls(tuple(paths), escape_formulas)
+
+    def __bool__(self) -> bool:
+        return bool(self.paths)
+
+    def save(self, rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> None:
+        """Writes each file in the format of its ending, and says so; `about` goes into each row and Parquet's metadata.
+
+        A number that is not known (nan) is an empty cell. UserError or DiskFull in one line.
+        """
+        complete = [{**row, **about} for row in rows]
+        # what cannot be drawn leaves no file behind
+        made = [(path, self._bytes(path, complete, draw, about)) for path in self.paths]
+        for path, data in made:
+            write_atomically(path, data)
+            print_message(f"wrote {path}")
+
+    def _bytes(self, path: Path, rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> bytes:
+        kind = path.suffix.lower().lstrip(".")
+        if kind == "csv":
+            return _csv(rows, escape_formulas=self.escape_formulas)
+        return _parquet(rows, about) if kind == "parquet" else draw("svg" if kind == "svg" else "png")
 
 
 def flat(row: Mapping[str, Any], **pairs: tuple[str, str]) -> dict[str, Any]:
@@ -50,35 +80,17 @@ def flat(row: Mapping[str, Any], **pairs: tuple[str, str]) -> dict[str, Any]:
     return columns
 
 
-def save(paths: Sequence[Path], rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> None:
-    """Writes each file in the format of its ending, and says so; `about` goes into each row, and Parquet's metadata.
-
-    A number that is not known (nan) is an empty cell. UserError or DiskFull in one line.
-    """
-    complete = [{**row, **about} for row in rows]
-    made = [(path, _bytes(path, complete, draw, about)) for path in paths]  # what cannot be drawn leaves no file behind
-    for path, data in made:
-        write_atomically(path, data)
-        print_message(f"wrote {path}")
-
-
-def _bytes(path: Path, rows: Rows, draw: "Callable[[Kind], bytes]", about: Mapping[str, str]) -> bytes:
-    kind = path.suffix.lower().lstrip(".")
-    if kind == "csv":
-        return _csv(rows)
-    return _parquet(rows, about) if kind == "parquet" else draw("svg" if kind == "svg" else "png")
-
-
 def _names(rows: Rows) -> list[str]:
     """The columns of all rows, in the order in which they come; a row leaves those empty that it lacks."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _csv(rows: Rows) -> bytes:
-    out = io.StringIO()
+def _csv(rows: Rows, *, escape_formulas: bool) -> bytes:
     from lapledger.consumers.exports.formulas import escaped
 
-    rows = [{name: escaped(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
+    out = io.StringIO()
+    if escape_formulas:
+        rows = [{name: escaped(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
     writer = csv.DictWriter(out, _names(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: finite(value) for name, value in row.items()} for row in rows)

@@ -254,6 +254,10 @@ def test_a_spreadsheet_runs_no_name(tmp_path: Path, *, exact: bool) -> None:
     assert models == {"human", *(name if exact else f"'{name}" for name in names)}
     with (tmp_path / "out" / "timings.csv").open() as file:
         assert all(int(row["wall_ns"]) > 0 for row in csv.DictReader(file))
+    study = ("matrix", "--run", names[0], "--criterion", "top-50", "--out", tmp_path / "m.csv")
+    well(*study, *(["--exact"] if exact else []), cwd=tmp_path)
+    with (tmp_path / "m.csv").open() as file:
+        assert (names[0] if exact else f"'{names[0]}") in {row["run"] for row in csv.DictReader(file)}
 
 
 def test_the_same_cut_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:

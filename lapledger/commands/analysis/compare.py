@@ -4,7 +4,7 @@ import click
 
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
 from lapledger.cli.engine_options import engine_options
-from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option
+from lapledger.cli.options import at_option, campaign_option, from_option, json_option, ledger_option, seed_option
 from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.render.output import print_json
 from lapledger.render.terminal import TERMINAL
@@ -31,9 +31,7 @@ TAUS = ("100", "50", "30", "10")
     "--replicate-campaign", default=None, metavar="ID", help="Campaign that repeated the same programs (A/A baseline)."
 )
 @from_option
-@click.option(
-    "--seed", default=0, type=click.IntRange(0), metavar="N", help="Random seed of the bootstrap.  [default: 0]"
-)
+@seed_option("the bootstrap")
 @click.option(
     "--resamples", default=10_000, type=click.IntRange(100), metavar="N", help="Bootstrap resamples.  [default: 10000]"
 )

@@ -3,16 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
+from lapledger.cli.options import seed_option
 from lapledger.cli.study_options import (
     Study,
     about,
-    seed_option,
     small_print,
     study_options,
     study_warnings,
@@ -22,7 +21,7 @@ from lapledger.cli.study_options import (
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
 from lapledger.render.output import print_json, print_line, print_table, print_warnings, progress
-from lapledger.render.pictures import flat, save
+from lapledger.render.pictures import Outputs, flat
 from lapledger.replay.criteria import Criterion
 from lapledger.replay.engines import Engine
 from lapledger.replay.studies.warnings import Variants
@@ -67,7 +66,7 @@ FROM program p JOIN rollout_sampled r USING (rollout_id) JOIN group_opened g USI
 @click.option(
     "--tiers", "tier_source", default="auto", type=click.Choice(HOW), help="Difficulty tiers.  [default: auto]"
 )
-@seed_option
+@seed_option("the bootstrap of gains")
 @study_options(calibrated=True)
 def command(
     study: Study, criterion_flags: CriterionFlags, pattern: str | None, training: str | None, **rest: Any
@@ -94,8 +93,8 @@ def command(
         measured, steps = _checkpoints(questions, measured, pattern, training)
         of_problem, followed = tiers(questions, measured.measurements, tier_source)
     points = _points(measured, criterion, steps, taus=taus, of_problem=of_problem, seed=seed, engine=study.engine)
-    if study.paths:
-        _save(study.paths, measured, (name, criterion), points, followed)
+    if study.outputs:
+        _save(study.outputs, measured, (name, criterion), points, followed)
     warnings = study_warnings(measured, {name: criterion}, {step.model for step in steps}, Variants(taus))
     if study.as_json:
         more = {"tiers": followed, "seed": seed, "warnings": warnings, "points": _rows(points)}
@@ -201,7 +200,7 @@ def _cells(point: "CurvePoint") -> tuple[object, ...]:
 
 
 def _save(
-    paths: Sequence[Path],
+    outputs: Outputs,
     measured: "MeasuredCampaign",
     named: tuple[str, Criterion],
     points: "Sequence[CurvePoint]",
@@ -213,4 +212,4 @@ def _save(
         measured, [named], f"{followed}; bands: 95% over problems; hollow: some programs are undecided"
     )
     about = {"campaign": measured.campaign, "criterion": named[1].hash, "cut": measured.cut}
-    save(paths, _rows(points), lambda kind: learning_plot(points, title_of(measured), footer, kind=kind), about)
+    outputs.save(_rows(points), lambda kind: learning_plot(points, title_of(measured), footer, kind=kind), about)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,7 @@ from lapledger.cli.study_options import Study, named_criteria, small_print, stud
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import of_shares
 from lapledger.render.output import print_json, print_message, print_table, print_warnings, progress
-from lapledger.render.pictures import flat, save
+from lapledger.render.pictures import Outputs, flat
 from lapledger.replay.criteria import ENVIRONMENTS, Criterion
 from lapledger.workflows.malloc import keep_freed_memory
 
@@ -69,8 +68,8 @@ def command(study: Study, runs: tuple[str, ...], criterion_names: tuple[str, ...
         matrix_result = matrix(measured.measurements, criteria, chosen, on_progress, runner=ProblemRunner(study.engine))
     figures = family_figures(matrix_result)
     warnings = study_warnings(measured, criteria, {model for members in chosen.values() for model in members})
-    if study.paths:
-        _save(study.paths, measured, criteria, matrix_result, figures)
+    if study.outputs:
+        _save(study.outputs, measured, criteria, matrix_result, figures)
     if study.as_json:
         print_json({**_as_json(measured, criteria, matrix_result, figures), "warnings": warnings})
     else:
@@ -141,7 +140,7 @@ def _as_json(
 
 
 def _save(
-    paths: Sequence[Path],
+    outputs: Outputs,
     measured: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     matrix_result: "Matrix",
@@ -152,7 +151,7 @@ def _save(
     footer = small_print(measured, list(criteria.items()), "-: no problem left, or runs that do not differ")
     about = {"campaign": measured.campaign, "cut": measured.cut}
     rows = _tables(criteria, matrix_result, figures)
-    save(paths, rows, lambda kind: matrix_plot(matrix_result, title_of(measured), footer, kind=kind), about)
+    outputs.save(rows, lambda kind: matrix_plot(matrix_result, title_of(measured), footer, kind=kind), about)
 
 
 def _show(

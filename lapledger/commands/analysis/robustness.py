@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lapledger.cli.criterion_options import CriterionFlags, criterion_options
+from lapledger.cli.options import seed_option
 from lapledger.cli.study_options import (
     Study,
     about,
     scale_options,
-    seed_option,
     small_print,
     study_options,
     study_warnings,
@@ -22,7 +21,7 @@ from lapledger.cli.study_options import (
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
 from lapledger.render.output import print_json, print_line, print_table, print_warnings, progress
-from lapledger.render.pictures import flat, save
+from lapledger.render.pictures import Outputs, flat
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import Engine
 from lapledger.workflows.analysis.axes import durations_ns, factors, percents
@@ -58,7 +57,7 @@ COLUMNS = (
     ("0.5:1.5:0.1", "Factors on the references, at beta = 0.  [default: 0.5:1.5:0.1]"),
     ("-50ms:50ms:10ms", "Offsets of the references, at alpha = 1.  [default: -50ms:50ms:10ms]"),
 )
-@seed_option
+@seed_option("the bootstrap of gains")
 @study_options(calibrated=True, device=False)
 def command(
     study: Study, criterion_flags: CriterionFlags, baseline: str, runs: tuple[str, ...], seed: int, **rest: Any
@@ -86,8 +85,8 @@ def command(
     shown = _shown(measured, runs, baseline)
     points = _points(measured, criterion, (taus, alphas, betas), study.engine)
     series = [line for line in lines(points, baseline, np.random.default_rng(seed)) if line.model in shown]
-    if study.paths:
-        _save(study.paths, measured, (name, criterion), series, baseline)
+    if study.outputs:
+        _save(study.outputs, measured, (name, criterion), series, baseline)
     warnings = study_warnings(measured, {name: criterion}, shown, _grid_points((taus, alphas, betas)))
     if study.as_json:
         more = {"baseline": baseline, "seed": seed, "warnings": warnings, "points": _rows(series)}
@@ -196,7 +195,7 @@ def _cells(point: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _save(
-    paths: Sequence[Path],
+    outputs: Outputs,
     measured: "MeasuredCampaign",
     named: tuple[str, Criterion],
     series: "Sequence[Line]",
@@ -208,8 +207,7 @@ def _save(
         measured, [named], "only references are scaled; bands: 95% over problems; hollow: some programs are undecided"
     )
     about = {"campaign": measured.campaign, "baseline": baseline, "criterion": named[1].hash, "cut": measured.cut}
-    save(
-        paths,
+    outputs.save(
         _rows(series),
         lambda kind: robustness_plot(series, baseline, title_of(measured), footer, kind=kind),
         about,

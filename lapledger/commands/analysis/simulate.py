@@ -3,15 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lapledger.cli.options import seed_option
 from lapledger.cli.study_options import Study, named_criteria, small_print, study_options, study_warnings, title_of
 from lapledger.ledger.errors import UserError
 from lapledger.render.output import count, print_json, print_message, print_table, print_warnings, progress
-from lapledger.render.pictures import save
+from lapledger.render.pictures import Outputs
 from lapledger.replay.criteria import ENVIRONMENTS, REWARDS, Criterion
 from lapledger.replay.engines import Engine
 from lapledger.replay.studies.models import HUMAN
@@ -45,9 +45,7 @@ COLUMNS = (
     metavar="NAME|FILE",
     help="Preset or TOML file; repeat.  [default: every environment and reward preset]",
 )
-@click.option(
-    "--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="N", help="Random seed of the draws.  [default: 0]"
-)
+@seed_option("the draws")
 @click.option("--model", default=HUMAN, metavar="MODEL", help=f"Model whose programs are drawn.  [default: {HUMAN}]")
 @click.option(
     "--training-results",
@@ -78,8 +76,8 @@ def command(
     _check_model(measured, model)
     simulations = _simulate(measured, criteria, seed=seed, model=model, engine=study.engine)
     agreed = _agreement(simulations, results)
-    if study.paths:
-        _save(study.paths, measured, criteria, simulations, seed)
+    if study.outputs:
+        _save(study.outputs, measured, criteria, simulations, seed)
     warnings = study_warnings(measured, criteria, {model})
     if study.as_json:
         print_json({**_as_json(measured, criteria, simulations, agreed, seed), "warnings": warnings})
@@ -159,7 +157,7 @@ def _as_json(
 
 
 def _save(
-    paths: Sequence[Path],
+    outputs: Outputs,
     measured: "MeasuredCampaign",
     criteria: Mapping[str, Criterion],
     simulations: "Sequence[Simulation]",
@@ -176,7 +174,7 @@ def _save(
         measured, list(criteria.items()), f"seed {seed}; dotted: the cuts of the verdicts, and f(u) = u"
     )
     about = {"campaign": measured.campaign, "seed": str(seed), "cut": measured.cut}
-    save(paths, rows, lambda kind: simulator_plot(simulations, title_of(measured), footer, kind=kind), about)
+    outputs.save(rows, lambda kind: simulator_plot(simulations, title_of(measured), footer, kind=kind), about)
 
 
 def _show(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +20,7 @@ from lapledger.cli.study_options import (
 from lapledger.ledger.errors import UserError
 from lapledger.render.intervals import at_most, of_percents
 from lapledger.render.output import print_json, print_line, print_table, print_warnings, progress
-from lapledger.render.pictures import flat, save
+from lapledger.render.pictures import Outputs, flat
 from lapledger.replay.criteria import NS_PER_MS, Criterion
 from lapledger.replay.engines import Engine
 from lapledger.workflows.analysis.axes import durations_ns, factors, limits_ns, percents
@@ -79,8 +78,8 @@ def command(study: Study, criterion_flags: CriterionFlags, **rest: Any) -> None:
     with study.open_questions() as questions:
         measured = study.measure(questions, criterion)
     points = _sweep(measured, criterion, axes, study.engine)
-    if study.paths:
-        _save(study.paths, measured, (name, criterion), points)
+    if study.outputs:
+        _save(study.outputs, measured, (name, criterion), points)
     warnings = _warnings(measured, criterion, axes)
     if study.as_json:
         more = {"capped": _capped(measured, axes, criterion), "warnings": warnings, "points": _rows(points)}
@@ -156,13 +155,13 @@ def _rows(points: "Sequence[Point]") -> list[dict[str, Any]]:
 
 
 def _save(
-    paths: Sequence[Path], measured: "MeasuredCampaign", named: tuple[str, Criterion], points: "Sequence[Point]"
+    outputs: Outputs, measured: "MeasuredCampaign", named: tuple[str, Criterion], points: "Sequence[Point]"
 ) -> None:
     from lapledger.replay.plots.swept import sweep_plot
 
     footer = small_print(measured, [named], "bands: 95% over problems; hollow: some programs are undecided")
     about = {"campaign": measured.campaign, "criterion": named[1].hash, "cut": measured.cut}
-    save(paths, _rows(points), lambda kind: sweep_plot(points, title_of(measured), footer, kind=kind), about)
+    outputs.save(_rows(points), lambda kind: sweep_plot(points, title_of(measured), footer, kind=kind), about)
 
 
 def _show(measured: "MeasuredCampaign", named: tuple[str, Criterion], axes: "Axes", points: "Sequence[Point]") -> None:

@@ -11,6 +11,7 @@ import click
 
 from lapledger.cli.export_options import FILE, FOLDER, question_options, request_of
 from lapledger.cli.groups import HelpGroup
+from lapledger.cli.options import escape_option
 from lapledger.ledger.atomic_write import write_atomically
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
@@ -66,11 +67,7 @@ def datasets(path: Path, **flags: Any) -> None:
 
 @command.command()
 @FOLDER
-@click.option(
-    "--escape-formulas/--exact",
-    default=True,
-    help="Begin texts that a spreadsheet would run (= + - @) with an apostrophe.  [default: --escape-formulas]",
-)
+@escape_option
 @question_options
 def csv(path: Path, *, escape_formulas: bool, **flags: Any) -> None:
     """Write a folder of CSV files, one per table.

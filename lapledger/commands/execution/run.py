@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapledger.cli.options import isolation_option, json_option, ledger_option, slots_option
+from lapledger.cli.options import isolation_option, json_option, ledger_option, seed_option, slots_option
 from lapledger.ledger.errors import UserError
 from lapledger.ledger.questions.open_questions import open_questions
 from lapledger.ledger.questions.queries import Questions
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--repetitions", type=int, default=None, metavar="N", help="Timed runs per program and test.  [default: 1]"
 )
 @click.option("--warmups", type=int, metavar="N", help="Warm-up runs, recorded but not scored.  [default: 0]")
-@click.option("--seed", type=int, default=None, metavar="N", help="Random seed of the order of runs.  [default: 0]")
+@seed_option("the order of runs", default=None)
 @isolation_option
 @click.option("--submit", is_flag=True, help="Only queue the jobs; `lap worker` processes execute them.")
 @click.option("--wait", is_flag=True, help="With --submit: show progress until the campaign is complete.")
