@@ -44,6 +44,7 @@ SLOW_FILES = (
     "lapledger/test_commands.py",
     "lapledger/test_errors.py",
     "lapledger/test_export.py",
+    "lapledger/test_import_samples.py",
     "lapledger/test_interrupts.py",
     "lapledger/test_operations.py",
     "lapledger/test_own_limits.py",

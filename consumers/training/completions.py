@@ -27,6 +27,8 @@ class Completion:
     tokens: int | None = None
     prompt_tokens: int | None = None
     finish_reason: str = ""
+    source: str | None = None  # its program, where that is no part of a text
+    log_probabilities: tuple[float, ...] | None = None  # of its tokens
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, str) or not self.problem:

@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from lapledger.consumers.training.code_blocks import extract_code
 from lapledger.consumers.training.completions import Completion
 from lapledger.ledger.codec.canonical import sha256_fields
@@ -87,6 +89,11 @@ def roll(training: Training, batch_id: str, batch: Sequence[tuple[str, Completio
     return Rolled(tuple(events), tuple(programs[index] for index in range(len(batch))))
 
 
+def program_text(completion: Completion) -> str:
+    """The program of a completion: its source where it has one, else the code block in its text that counts."""
+    return extract_code(completion.text) if completion.source is None else completion.source
+
+
 def _octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
@@ -102,7 +109,7 @@ class _Group:
 
     def programs(self, put: Put) -> list[ProgramAdded]:
         """The program in each rollout."""
-        sources = [_octets(extract_code(completion.text)) for completion in self.completions]
+        sources = [_octets(program_text(completion)) for completion in self.completions]
         numbered = enumerate(zip(put(sources), map(len, sources), strict=True))
         return [self._program(ordinal, *source) for ordinal, source in numbered]
 
@@ -115,7 +122,13 @@ class _Group:
             )
         stated = [_octets(prompt) for prompt in prompts if prompt is not None]
         prompt, *answers = put([*(stated or [b""]), *(_octets(completion.text) for completion in self.completions)])
-        sampled = [self._sampled(n, *pair) for n, pair in enumerate(zip(self.completions, answers, strict=True))]
+        known = [n for n, completion in enumerate(self.completions) if completion.log_probabilities is not None]
+        packed = (np.array(self.completions[n].log_probabilities, "<f4").tobytes() for n in known)
+        logs = dict(zip(known, put(packed), strict=True)) if known else {}
+        sampled = [
+            self._sampled(n, completion, blob, logs.get(n))
+            for n, (completion, blob) in enumerate(zip(self.completions, answers, strict=True))
+        ]
         return [self._opening_event(prompt if stated else None), *sampled, *programs, self._closed()]
 
     def rollout(self, ordinal: int) -> str:
@@ -134,7 +147,7 @@ class _Group:
             prompt_blob=prompt,
         )
 
-    def _sampled(self, ordinal: int, completion: Completion, blob: str) -> RolloutSampled:
+    def _sampled(self, ordinal: int, completion: Completion, blob: str, logs: str | None) -> RolloutSampled:
         return RolloutSampled(
             rollout_id=self.rollout(ordinal),
             group_id=self.group,
@@ -144,7 +157,7 @@ class _Group:
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.tokens,
             completion_blob=blob,
-            log_probabilities_blob=None,
+            log_probabilities_blob=logs,
             finish_reason=completion.finish_reason,
             seed=None,
             temperature=self.training.temperature,

@@ -105,11 +105,11 @@ def test_a_replay_is_that_of_the_command(ledger: lapledger.Ledger, demo: Path) -
     """Estimates, verdicts and flips of two thresholds, as `lap replay --json` has them."""
     replay = ledger.replay(tau=[100, "30"])
     shown = well("replay", "--tau", 100, "--tau", 30, "--ledger", demo, "--json").json
-    assert [row["criterion"] for row in replay] == ["p_100", "p_30"]
-    assert [row["pass@1"] for row in replay] == [item["estimates"][0]["value"] for item in shown["criteria"]]
-    assert [[row["low"], row["high"]] for row in replay] == [
-        item["estimates"][0]["interval"] for item in shown["criteria"]
-    ]
+    models = ("human", "tuned-0", "tuned-100")
+    assert [(row["criterion"], row["model"]) for row in replay] == [(c, m) for c in ("p_100", "p_30") for m in models]
+    estimates = [row for item in shown["criteria"] for row in item["estimates"]]
+    assert [row["pass@1"] for row in replay] == [row["value"] for row in estimates]
+    assert [[row["low"], row["high"]] for row in replay] == [row["interval"] for row in estimates]
     statuses = [verdict["status"] for item in shown["criteria"] for verdict in item["verdicts"]]
     assert [row["status"] for row in replay.verdicts] == statuses
     flips = [flip["program"] for flip in shown["flips"][0]["programs"]]

@@ -43,15 +43,19 @@ def shared(*format_options: Decorated) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-@click.group(cls=HelpGroup)
+_LAZY = {"samples": "lapledger.commands.data.import_samples:command"}
+
+
+@click.group(cls=HelpGroup, lazy=_LAZY)
 def command() -> None:
-    """Import problem packages to run, or results of other tools as campaigns, with their provenance.
+    """Import problem packages and models' samples to run, or results of other tools as campaigns.
 
     What a file does not state stays unknown. Imports are idempotent.
 
     \b
     Example:
       lap import icpc path/to/packages
+      lap import samples samples.jsonl --model my-model
       lap import mercury gpt-4-1106-preview_eval.json
       lap import livecodebench --model o1-mini first_eval_all.json second_eval_all.json
     """

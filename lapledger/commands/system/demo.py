@@ -30,10 +30,12 @@ def command(into: str, *, replace: bool) -> None:
     packages = [str(demo_corpus() / name) for name in PROBLEMS]
     _lap("ledger", "init", *at)
     _lap("import", "icpc", *packages, *at)
+    _lap("import", "samples", str(demo_corpus() / "samples.jsonl"), *at)
     _lap("run", "--campaign", "main", "--limit", LIMIT, "--slots", "2", *at)
     _lap("problems", *at)
     _lap("replay", "--tau", "100", "--tau", "50", "--tau", "30", "--plot", str(root / "curve.png"), *at)
     _lap("replay", "--criterion", STRICT, "--against", SECOND, "--flips", *at)
+    _lap("compare", "tuned-0", "tuned-100", "--tau", "100", "--tau", "30", *at)
     _lap("reward", "--criterion", STRICT, *at)
     _lap("why", _slow_but_right(root), *at)
     _lap("trace", _a_reward(root), *at)
@@ -81,15 +83,19 @@ def _lap(*arguments: str) -> None:
 
 def _slow_but_right(root: Path) -> str:
     """A correct program that failed by its speed: the one whose verdict is the least obvious."""
-    return _first(root, "SELECT program_id AS found FROM reward WHERE c AND value < 0 ORDER BY program_id LIMIT 1")
+    return _first(root, f"SELECT program_id AS text {_SLOW}")
 
 
 def _a_reward(root: Path) -> str:
-    return _first(root, "SELECT reward_id[:16] AS found FROM reward WHERE c AND value < 0 ORDER BY program_id LIMIT 1")
+    return _first(root, f"SELECT reward_id[:16] AS text {_SLOW}")
+
+
+_SLOW = """FROM reward JOIN program USING (program_id)
+WHERE model = 'human' AND c AND value < 0 ORDER BY program_id LIMIT 1"""
 
 
 def _first(root: Path, sql: str) -> str:
     from lapledger.ledger.questions.open_questions import open_questions
 
     with open_questions(root) as questions:
-        return str(questions.rows(sql)[0]["found"])
+        return str(questions.rows(sql)[0]["text"])
