@@ -16,17 +16,30 @@ if TYPE_CHECKING:
     from lapledger.api import open as open  # noqa: A004  (read as `lap.open`)
     from lapledger.ledger.errors import LapError as LapError
     from lapledger.ledger.errors import UserError as UserError
+    from lapledger.replay.criteria import Criterion as Criterion
+    from lapledger.results import Comparison as Comparison
+    from lapledger.results import Explanations as Explanations
+    from lapledger.results import Picture as Picture
+    from lapledger.results import Replay as Replay
+    from lapledger.results import RewardTrace as RewardTrace
     from lapledger.results import Table as Table
+    from lapledger.settings import Settings as Settings
 
+_RESULTS = ("Comparison", "Explanations", "Picture", "Replay", "RewardTrace", "Table")
 _HOMES = {
+    "Criterion": "lapledger.replay.criteria",
     "LapError": "lapledger.ledger.errors",
     "Ledger": "lapledger.api",
-    "Table": "lapledger.results",
+    "Settings": "lapledger.settings",
     "UserError": "lapledger.ledger.errors",
     "open": "lapledger.api",
+    **dict.fromkeys(_RESULTS, "lapledger.results"),
 }
 
-__all__ = ["LapError", "Ledger", "Table", "UserError", "open"]
+__all__ = [
+    *("Comparison", "Criterion", "Explanations", "LapError", "Ledger", "Picture", "Replay", "RewardTrace"),
+    *("Settings", "Table", "UserError", "open"),
+]
 
 
 def __getattr__(name: str) -> Any:

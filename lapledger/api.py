@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lapledger.ledger.errors import UserError
-from lapledger.results import Comparison, Explanations, Replay, RewardTrace, Table
+from lapledger.results import Comparison, Explanations, Replay, RewardTrace, Table, table_of
 from lapledger.settings import Settings, read_settings
 from lapledger.workflows.analysis.criterion_arguments import named_criterion, tau_texts
 
@@ -113,8 +113,6 @@ class Ledger:
 
         The first digits of the id are enough. UserError where no reward, or more than one, has such an id.
         """
-        import pyarrow as pa
-
         from lapledger.consumers.derive.reward_audit import trace
 
         queries = self._open()
@@ -132,7 +130,7 @@ class Ledger:
             for timing in test.timings
         ]
         visible = ("test_id", "outcome", "repetition", "wall_ns", "percentile", "references")
-        return RewardTrace(pa.Table.from_pylist(rows), self.cut, details, visible=visible)
+        return RewardTrace(table_of(rows, visible), self.cut, details, visible=visible)
 
     def replay(
         self,
@@ -151,11 +149,9 @@ class Ledger:
 
         `criterion` is a preset, a TOML file or a `Criterion`, by default plain correctness. `timeout` (seconds, or
         "500ms"), `calibration` (a kind, such as "affine") and `settings` (any other keys) override its keys;
-        `calibration_from` names the campaign that the calibration comes from. `model` keeps the estimates of one
+        `calibration_from` names the campaign that the calibration comes from. `model` keeps what concerns one
         model; `k` is that of pass@k. UserError for an unknown name, key or value.
         """
-        import pyarrow as pa
-
         from lapledger.replay.loading import judge_campaign, load
         from lapledger.workflows.analysis.replay_campaign import at_taus
 
@@ -163,7 +159,9 @@ class Ledger:
         criteria = at_taus(name, chosen, tau_texts(tau))
         snapshot = load(self._open(), campaign)
         judged = [
-            judge_campaign(self._open(), snapshot, parsed, name=named, source=calibration_from, k=k)
+            judge_campaign(
+                self._open(), snapshot, parsed, name=named, source=calibration_from, k=k, criteria=len(criteria)
+            )
             for named, parsed in criteria
         ]
         if model is not None and model not in judged[0].models:
@@ -176,7 +174,7 @@ class Ledger:
         ]
         counts = ("criterion", "model", "problems", "programs", "undecided")
         visible = (*counts, f"pass@{k}", "low", "high", "upper_bound")
-        return Replay(pa.Table.from_pylist(rows), self.cut, judged, visible=visible)
+        return Replay(table_of(rows, visible), self.cut, judged, model, visible=visible)
 
     def compare(
         self,
@@ -196,15 +194,13 @@ class Ledger:
         `campaigns` are those of A and B; two campaigns are compared through a stored `calibration` only. `seed` is
         that of the bootstrap. UserError where a pattern matches no model.
         """
-        import pyarrow as pa
-
         from lapledger.workflows.analysis.compare import ComparisonOptions, compare, same_code
         from lapledger.workflows.analysis.comparison_arms import find_arms
         from lapledger.workflows.analysis.tiers import tiers
 
         queries = self._open()
         _, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, None)
-        arms = find_arms(queries, (a, b), campaigns, chosen)
+        arms = find_arms(queries, (a, b), campaigns, chosen, criteria=len(tau_texts(tau)))
         of_problem, _ = tiers(queries, arms.a.judged.measurements, "auto")
         options = ComparisonOptions(tuple(tau_texts(tau)), k, seed, 10_000, "holm")
         tables = compare(arms, options, of_problem, same_code(queries, arms, None))
@@ -213,7 +209,7 @@ class Ledger:
             for row in tables.differences
         ]
         visible = ("tau", "tier", "problems", "a", "b", "difference", "over_problems", "p", "adjusted_p")
-        return Comparison(pa.Table.from_pylist(rows), self.cut, arms, tables, visible=visible)
+        return Comparison(table_of(rows, visible), self.cut, arms, tables, visible=visible)
 
     def why(
         self,
@@ -229,8 +225,6 @@ class Ledger:
         `program` is an id, the start of one, or `PROBLEM/NAME`. Without a criterion, the verdicts of its stored
         rewards are explained. UserError where no program, or more than one, is named.
         """
-        import pyarrow as pa
-
         from lapledger.workflows.analysis.explain_verdict import NamedCriterion, explain_verdicts, reward_criteria
         from lapledger.workflows.analysis.find_program import find_program
 
@@ -242,7 +236,7 @@ class Ledger:
             criteria = [NamedCriterion(campaign, *named_criterion(criterion, overrides, None))]
         rows = explain_verdicts(queries, row["program_id"], criteria)
         visible = ("criterion", "campaign", "status", "deciding_test", "q_lo", "q_hi", "factor")
-        return Explanations(pa.Table.from_pylist(rows), self.cut, row, visible=visible)
+        return Explanations(table_of(rows, visible), self.cut, row, visible=visible)
 
     def _open(self) -> "Questions":
         if self._queries is None:

@@ -3,7 +3,7 @@
 They hold no open file, print nothing, and show themselves in a notebook. pandas is imported by `to_pandas()` alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
@@ -27,6 +27,13 @@ SHOWN = 20
 """Rows of a table that `repr` and a notebook show."""
 WIDEST = 40
 """Characters of a cell that are shown."""
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> "pa.Table":
+    """Rows as an Arrow table; where there is none, it has the columns of these names all the same."""
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(list(rows)) if rows else pa.table({name: pa.array([], pa.null()) for name in names})
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -160,6 +167,7 @@ class Replay(Table):
     """Stored results scored under one criterion or several: one row a criterion and model, shares in [0, 1]."""
 
     judged: "Sequence[JudgedCampaign]"
+    model: str | None = None  # the one whose rows, verdicts and curve these are; None for all
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -169,16 +177,15 @@ class Replay(Table):
     @property
     def verdicts(self) -> Table:
         """The verdict of every candidate: `pass`, `fail` or `undecided`, q as an interval, and the reason."""
-        import pyarrow as pa
-
         from lapledger.render.replay_table import verdict_rows
 
         rows = [
             {"criterion": judged_campaign.name, **row}
             for judged_campaign in self.judged
             for row in verdict_rows(judged_campaign)
+            if self.model in (None, judged_campaign.model_of(row["program"]))
         ]
-        return Table(pa.Table.from_pylist(rows), self.cut)
+        return Table(table_of(rows, ("criterion", "program", "status", "q", "references", "reason")), self.cut)
 
     @property
     def flips(self) -> Table:
@@ -201,6 +208,7 @@ class Replay(Table):
             for before, after in pairwise(self.judged)
             for changes in verdict_changes(before, after, timed=False)
             for change in changes
+            if self.model in (None, change.model)
         ]
         names = ("from", "to", "program", "model", "before", "after", "reason_before", "reason_after")
         return Table(pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names])), self.cut)
@@ -209,7 +217,8 @@ class Replay(Table):
         """pass@1 against tau with its 95% interval, one curve a model, under the first criterion."""
         from lapledger.workflows.analysis.replay_campaign import tau_picture
 
-        return Picture(tau_picture(self.judged[0], kind), kind)
+        models = None if self.model is None else {self.model}
+        return Picture(tau_picture(self.judged[0], kind, models=models), kind)
 
     def lines(self) -> list[str]:
         """The campaign, and the warnings."""

@@ -26,7 +26,9 @@ class Settings(BaseSettings):
 
     ledger: Annotated[Path, Field(description="folder of the ledger")] = Path(".lap")
     sql: Annotated[str, Field(description="PostgreSQL address, postgresql://...; empty is a file in the folder")] = ""
-    store: Annotated[str, Field(description="of segments and blobs, s3://BUCKET/PREFIX; empty is the folder")] = ""
+    store: Annotated[
+        str, Field(description="object store of segments and blobs, s3://BUCKET/PREFIX; empty: the folder")
+    ] = ""
     kafka: Annotated[str, Field(description="Kafka brokers, HOST:PORT,...; empty is a file in the folder")] = ""
     kafka_prefix: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$", description="topics are PREFIX.facts, ...")
@@ -60,7 +62,7 @@ class Settings(BaseSettings):
     ] = None
     processes: Annotated[int, Field(ge=1, description="processes and threads of one run")] = 16
     repetitions: Annotated[int, Field(ge=1, le=1000, description="timed runs of each program on each test")] = 1
-    warmups: Annotated[int, Field(ge=0, le=100, description="marked runs before the timed ones")] = 0
+    warmups: Annotated[int, Field(ge=0, le=100, description="warm-up runs, recorded but not scored")] = 0
     seed: Annotated[int, Field(ge=0, lt=2**63, description="seed of a campaign's shuffled order")] = 0
     service: Annotated[str, Field(description="worker class; only timings of one class are compared")] = "local"
     isolation: Annotated[

@@ -50,14 +50,15 @@ class Engine:
         on_progress: Callable[[int], object] = nothing,
         *,
         keep: bool = False,
+        criteria: int = 1,
     ) -> list[Verdicts]:
         """The verdicts on every problem, in their order; `on_progress` gets the number of problems of each step.
 
-        With `keep` numpy keeps what does not depend on tau.
+        With `keep` numpy keeps what does not depend on tau. `criteria` is how many are put to these problems in all.
 
         ReplayError where `numba` does not know the criterion, and where there is no such device or cluster.
         """
-        at_once = self._judge_at_once(problems, criterion)
+        at_once = self._judge_at_once(problems, criterion, criteria)
         if at_once is not None:
             on_progress(len(problems))
             return at_once
@@ -67,7 +68,9 @@ class Engine:
             on_progress(1)
         return verdicts
 
-    def _judge_at_once(self, problems: Sequence[ProblemMeasurements], criterion: Criterion) -> list[Verdicts] | None:
+    def _judge_at_once(
+        self, problems: Sequence[ProblemMeasurements], criterion: Criterion, criteria: int
+    ) -> list[Verdicts] | None:
         """The verdicts by an engine that takes all problems together; None where numpy takes one after another."""
         if self.name == "torch":
             from lapledger.replay.devices.batches import judge_on
@@ -78,10 +81,15 @@ class Engine:
 
             with self.session():
                 return judge_by("ray", problems, criterion=criterion, workers=self.workers)
-        return judge_many(problems, criterion) if self.uses_machine_code(criterion, runs_of(problems)) else None
+        return (
+            judge_many(problems, criterion) if self.uses_machine_code(criterion, criteria * runs_of(problems)) else None
+        )
 
     def uses_machine_code(self, criterion: Criterion, runs: int) -> bool:
-        """Whether so many runs are judged in machine code; ReplayError where `numba` does not know the criterion."""
+        """Whether so many runs times criteria are judged in machine code.
+
+        ReplayError where `numba` does not know the criterion.
+        """
         if self.name == "numba" and not is_common(criterion):
             raise ReplayError(
                 f"engine 'numba' does not know this criterion ({criterion.canonical().decode()}); use 'auto' or 'numpy'"

@@ -50,6 +50,15 @@ for call in (lambda: lap.open("none"), lambda: reward(prompts=[""], completions=
         print(error)
 """
 
+REWARDED = """
+from lapledger.trainers import Rewards, trl_rewards
+
+reward = trl_rewards(Rewards(ledger=".lap", training="run1", criterion="correct"), num_generations=2)
+programs = ["print(sum(map(int, open(0).read().split())))", "print(-1)"]
+texts = [f"```python\\n{program}\\n```" for program in programs]
+print(reward(prompts=["Add."] * 2, completions=texts, problem=["sums"] * 2))
+"""
+
 
 @dataclass(frozen=True)
 class Installed:
@@ -142,12 +151,13 @@ def test_every_package_comes_from_the_wheel(installed: Installed, training: Path
 
 
 def test_the_demo_s_problems_lie_in_the_wheel(installed: Installed, tmp_path: Path) -> None:
-    """Every file of the four problems is there, byte for byte as in the checkout."""
+    """Every file of the four problems, and the samples, are there, byte for byte as in the checkout."""
     code = "from lapledger.commands.system.demo import *; print(demo_corpus()); print(*PROBLEMS)"
     folder, slugs = installed.call("python", "-c", code, cwd=tmp_path).splitlines()
     assert Path(folder).is_relative_to(installed.venv)
     for slug in slugs.split():
         assert _files(Path(folder) / slug) == _files(ROOT / "corpus" / slug)
+    assert (Path(folder) / "samples.jsonl").read_bytes() == (ROOT / "corpus" / "samples.jsonl").read_bytes()
 
 
 def test_the_workflow_runs_far_from_the_checkout(installed: Installed, training: Path) -> None:
@@ -164,6 +174,7 @@ def test_the_workflow_runs_far_from_the_checkout(installed: Installed, training:
     assert "pass@1" in installed.call("lap", "replay", "--tau", "100", cwd=training)
     code = "import lapledger as lap; print(len(lap.open('.lap').timings(program='sums/quick')))"
     assert installed.call("python", "-c", code, cwd=training) == "5\n"
+    assert installed.call("python", "-c", REWARDED, cwd=training) == "[1.0, -1.0]\n"
     assert _noted(installed) == before
 
 

@@ -154,12 +154,16 @@ def is_private(name: str) -> bool:
     return name not in EXEMPT and (name.strip("_").lower() in NAMES or not parts.isdisjoint(PARTS))
 
 
+def python_files(folder: str) -> set[Path]:
+    """Every module below a folder; links are not followed."""
+    return {Path(root) / name for root, _, names in os.walk(ROOT / folder) for name in names if name.endswith(".py")}
+
+
 def private_names(folder: str) -> list[str]:
-    """The file and the name of each identifier of the private idiom below a folder; links are not followed."""
-    files = {Path(root) / name for root, _, names in os.walk(ROOT / folder) for name in names if name.endswith(".py")}
+    """The file and the name of each identifier of the private idiom below a folder."""
     return [
         f"{path.relative_to(ROOT)}: {name}"
-        for path in sorted(files - {Path(__file__)})
+        for path in sorted(python_files(folder) - {Path(__file__)})
         for name in identifiers(path)
         if is_private(name)
     ]
@@ -202,6 +206,20 @@ def test_names_in_code_are_the_field_s(folder: str) -> None:
     """No identifier says it in the private idiom; `PARTS` has the term to use instead."""
     names = private_names(folder)
     assert len(names) <= LEFT[folder], "\n".join(names)
+
+
+@pytest.mark.parametrize("folder", [folder for folder in LEFT if folder not in ("tests", "bench")])
+def test_texts_in_code_are_written_for_a_reader_of_this_field(folder: str) -> None:
+    """Docstrings and messages; the kernel of the sandbox is that of the operating system."""
+    phrases = [
+        f"{path.relative_to(ROOT)}: {phrase}"
+        for path in sorted(python_files(folder))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for phrase in private_phrases(node.value)
+        if not (phrase.lower().startswith("'the kernel'") and "sandbox" in path.parts)
+    ]
+    assert phrases == []
 
 
 def test_help_is_written_for_a_reader_of_this_field() -> None:

@@ -1,6 +1,6 @@
 """What the screens show, as frozen rows made from the ledger's answers. No terminal toolkit here.
 
-Numbers come from the replay kernel; this module only picks them and puts them into rows and words.
+Numbers come from the scoring engine; this module only picks them and puts them into rows and words.
 """
 
 import math
@@ -69,7 +69,7 @@ class TestRow:
     outcome: str
     duration_ns: int | None  # as the criterion reads it
     percentile: tuple[float, float] | None  # None where the test is not ranked
-    repetitions_ns: tuple[int, ...]  # wall time, warm-ups left out
+    repetitions_ns: tuple[int, ...]  # wall time, warm-ups excluded
 
 
 def campaign_row(row: Mapping[str, Any]) -> CampaignRow:

@@ -54,7 +54,7 @@ class TestTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A reward with all that it depends on, and what came out when it was computed again."""
+    """A reward with all that it depends on, and what came out when it was recomputed."""
 
     reward: Mapping[str, Any]
     criterion: Mapping[str, Any]
@@ -68,7 +68,7 @@ class Trace:
     recomputed: Mapping[str, Any] | None
     differences: tuple[str, ...]
     note: str
-    """Why it was not computed again; empty when it was."""
+    """Why it was not recomputed; empty when it was."""
 
 
 def find_reward(questions: Questions, prefix: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def _cell(row: Mapping[str, Any]) -> list[str]:
 
 
 def _digest(evidence: Evidence) -> str:
-    """The digest of the evidence as the kernel of this release makes it (`replay.loading.evidence`)."""
+    """The digest of the evidence as the scoring engine of this release makes it (`replay.loading.evidence`)."""
     tests = (f"{int(o)}{int(c)}{int(r)} {test}" for test, o, c, r in evidence.tests)
     rows = [
         sha256_fields(program, source or "", *(field for cell in cells for field in cell))

@@ -27,7 +27,7 @@ CODES: dict[Outcome, bool | int | None] = {
     Outcome.FAILED: False,
 }
 """LiveCodeBench's code of each test: true passed, -2 wrong answer, -3 time, -4 error, false where nobody says how it
-failed; null where nothing was run."""
+failed; null where no program was executed."""
 MESSAGES = {-2: "Wrong Answer", -3: "Time Limit Exceeded", -4: "Runtime Error"}
 GRADED = {Status.PASS: True, Status.FAIL: False, Status.UNDECIDED: None}
 

@@ -41,7 +41,7 @@ def drain(
     """Counts of frames taken, up to where each partition ended when the drain began; at most `limit` records.
 
     `seen` labels quarantined records with a time. With `leases`, only their partitions are taken, each as long as its
-    lease still has that epoch. Fault when the stream was made anew or lost records that were not read.
+    lease still has that epoch. Fault when the stream was recreated or lost records that were not read.
     """
     known = positions(ledger)
     ends = stream.ends()  # after the positions: another sink may be moving them beyond ends that were read before
@@ -109,6 +109,6 @@ def _check_end(position: Position, end: int) -> None:
 def _check_identity(position: Position, identity: str) -> None:
     if position.identity not in ("", identity):
         raise Fault(
-            f"the stream {position.stream}/{position.partition} was made anew (identity {identity}, the ledger read"
+            f"the stream {position.stream}/{position.partition} was recreated (identity {identity}, the ledger read"
             f" {position.identity}); nothing was admitted; give the ledger its old stream back or start a new ledger"
         )

@@ -36,7 +36,7 @@ class _Waiting:
         self._reason = ""
 
     def log(self, reason: str, *, cut: str) -> None:
-        """A reason that differs from the last one is told."""
+        """A reason that differs from the last one is reported."""
         if reason != self._reason:
             self._context.log("waiting", reason=reason, cut=cut)
         self._reason = reason

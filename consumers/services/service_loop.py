@@ -1,4 +1,4 @@
-"""What every service shares: the loop over what its group assigns it, leases that it holds, and how it tells of itself.
+"""What every service shares: the loop over what its group assigns it, leases that it holds, and how it reports.
 
 A service is given its clocks and its log; it reads neither here. Leases and groups say who tries, never what counts.
 """
@@ -92,7 +92,7 @@ class _Member:
     def step(self, follower: Follower) -> None:
         """One step of the follower with what is assigned now, or was last when the group does not answer.
 
-        It steps all the same: its leases say what it may do, and it may have to say that its work has failed.
+        It steps all the same: its leases say what it may do, and it may have to say that its task has failed.
         """
         away = self._learn()
         try:

@@ -167,7 +167,7 @@ class SinkFollower:
         return total(drained) >= STEP_RECORDS
 
     def _log_quarantined(self, partitions: Collection[Partition]) -> int:
-        """Tells of every record quarantined since the last time, with an alarm; the id of the last one."""
+        """Reports every record quarantined since the last time, with an alarm; the id of the last one."""
         with reading(self._ledger.engine) as connection:
             rows = connection.execute(_QUARANTINED, {"after": self._last_quarantined}).all()
         for row in rows:

@@ -1,7 +1,7 @@
 """The sealer: moves the tail into immutable Parquet segments, and copies new quarantine there, extending their chain.
 
 Files first, each durable under its digest; then one SQL transaction makes them count and empties the tail. A crash
-leaves the old state or the new one, and at worst files that nobody names.
+leaves the old state or the new one, and at worst unreferenced files.
 """
 
 import json

@@ -24,7 +24,7 @@ class Trim:
 
 
 def trimmable(ledger: Ledger, stream: Stream) -> list[Trim]:
-    """What the last sealing covers of this very stream; nothing of one that was made anew since."""
+    """What the last sealing covers of this very stream; nothing of one that was recreated since."""
     with reading(ledger.engine) as connection:
         rows = segment_rows(connection)
     reached = read_manifest(ledger.segments, rows[-1]).positions if rows else ()

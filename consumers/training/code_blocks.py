@@ -1,7 +1,7 @@
 """Which text of a completion is the policy's program: one rule, stated in docs/trainers.md with its table of cases.
 
-Pure text: nothing is run. Markdown is read by markdown-it, as renderers read it: fences inside list items and quotes
-lose their indentation, an unclosed block ends with the text.
+Pure text: no program is executed. Markdown is read by markdown-it, as renderers read it: fences inside list items and
+quotes lose their indentation, an unclosed block ends with the text.
 """
 
 import re
@@ -19,7 +19,7 @@ _READS_INPUT = re.compile(r"\b(?:input|stdin|fileinput)\b|\bopen\(0\b|/dev/stdin
 
 
 def extract_code(text: str) -> str:
-    """The program in a completion; empty when there is none, so that nothing is run that was not meant.
+    """The program in a completion; empty when there is none, so that no program is executed that was not meant.
 
     Blocks tagged as Python come before untagged ones, empty blocks and other languages never count. Among these the
     last one that reads standard input is the program, so that a demonstration after it is not; if none does, the last.

@@ -1,4 +1,4 @@
-"""Completions as trainers hand them over, and the text that a policy wrote. Nothing is run, and nothing is stored."""
+"""Completions as trainers hand them over, and the text that a policy wrote. Nothing is executed or stored here."""
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
@@ -12,7 +12,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One answer of a policy to a problem, with what its trainer told of it; None is what it did not tell.
+    """One answer of a policy to a problem, with what its trainer states of it; None is what it does not state.
 
     Completions of one problem with equal `group` are a group, wherever they lie in a batch: whoever makes them gives
     all of a group in one batch, and a key that no other group of the batch has. UserError for one that names no problem
@@ -79,7 +79,7 @@ def _brief(value: Any) -> str:
 def prompt_text(prompt: str | Sequence[Mapping[str, Any]]) -> str:
     """A prompt as one text: a conversation in JSON, so that two of them are one prompt only when they are equal.
 
-    Of what JSON cannot say, such as a picture, only the kind is told: it is another object in each row of a group.
+    Of what JSON cannot say, such as a picture, only the kind is named: it is another object in each row of a group.
     UserError for what is neither a text nor a conversation.
     """
     if isinstance(prompt, str):

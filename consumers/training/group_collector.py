@@ -1,6 +1,6 @@
 """Joins completions that a trainer hands over one by one to groups, and has each group scored once it is whole.
 
-Threads and coroutines may share a gatherer, processes cannot: one of them would wait for ever for what another holds,
+Threads and coroutines may share a gatherer, processes cannot: one of them would wait forever for what another holds,
 so a group that does not become whole in time is refused, and nothing of it is appended.
 """
 
@@ -77,7 +77,7 @@ class Gatherer:
                 self._waiting[key] = _Group(self._begun, size)
             group = self._waiting[key]
             if group.size != size:
-                raise UserError(f"group {key!r} is told to have {group.size} and {size} answers; give it one number")
+                raise UserError(f"group {key!r} is said to have {group.size} and {size} answers; give it one number")
             group.members.append((completion, mine))
             if len(group.members) == size:
                 self._complete.append(self._waiting.pop(key))

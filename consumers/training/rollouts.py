@@ -43,7 +43,7 @@ class Training:
             shown = repr(self.id)[:LONGEST_NAME]
             raise UserError(
                 f"training {shown}: a training run's name is one line of 1 to {LONGEST_NAME} characters, and its"
-                " programs are told by it; give for instance training='run1'"
+                " programs are named after it; give for instance training='run1'"
             )
 
 

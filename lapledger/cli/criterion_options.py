@@ -70,7 +70,6 @@ _OPTIONS = (
         help="Limits of a run: each problem's own, or those it was executed under.  [default: the criterion's]",
     ),
     _choice_option("clock", "Quantity that is ranked.  [default: the criterion's]"),
-    _choice_option("calibration", "Kind of stored calibration to use.  [default: the criterion's]"),
     click.option(
         "--set",
         "settings",
@@ -82,11 +81,16 @@ _OPTIONS = (
 )
 
 
-def criterion_options(*, tau: bool) -> Callable[[Command], Command]:
-    """Adds --criterion, --timeout, --limit, --clock, --calibration, --set, and --tau where `tau`.
+_CALIBRATION = _choice_option("calibration", "Kind of stored calibration to use.  [default: the criterion's]")
+
+
+def criterion_options(*, tau: bool, calibration: bool = True) -> Callable[[Command], Command]:
+    """Adds --criterion, --timeout, --limit, --clock, --set, and --tau and --calibration where they have a meaning.
 
     They reach the command together as `criterion_flags`. UserError for a key or a value that is not allowed.
     """
+
+    optional = [name for name, wanted in (("tau", tau), ("calibration", calibration)) if wanted]
 
     def decorate(function: Command) -> Command:
         @wraps(function)
@@ -96,16 +100,16 @@ def criterion_options(*, tau: bool) -> Callable[[Command], Command]:
             timeout: str | None,
             limit: str | None,
             clock: str | None,
-            calibration: str | None,
             settings: tuple[str, ...],
             **rest: Any,
         ) -> Any:
-            everyday = {"clock": clock, "calibration": calibration, **({"tau": rest.pop("tau")} if tau else {})}
+            everyday = {"clock": clock, **{name: rest.pop(name) for name in optional}}
             everyday["own_limits"] = None if limit is None else _LIMITS[limit]
             flags = CriterionFlags(source_name, _overrides(everyday, timeout, settings))
             return function(*args, criterion_flags=flags, **rest)
 
-        options = (*_OPTIONS[:1], _TAU, *_OPTIONS[1:]) if tau else _OPTIONS
+        options: list[Callable[[Command], Command]] = list(_OPTIONS)
+        options += [option for option, wanted in ((_TAU, tau), (_CALIBRATION, calibration)) if wanted]
         decorated: Command = command
         for option in reversed(options):
             decorated = option(decorated)

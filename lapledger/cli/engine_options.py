@@ -32,11 +32,12 @@ def engine_options(function: Callable[..., Any], *, device: bool = True) -> Call
 
     @wraps(function)
     def with_engine(*args: Any, **flags: Any) -> Any:
+        flag = f"--device {flags['device']}" if flags["device"] else "--engine torch"
         chosen = engine_of(**{name: flags.pop(name) for name in ("engine", "device", "workers", "cluster")})
         if chosen.name == "torch" and not device:
             raise UserError(
-                f"--device {chosen.device}: a grid of replays is counted in machine code or by numpy; leave it out, or"
-                " spread the problems with --engine ray"
+                f"{flag}: this command computes in machine code or with numpy; leave it out, or spread the problems"
+                " with --engine ray"
             )
         return function(*args, engine=chosen, **flags)
 

@@ -19,12 +19,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 def naming_options(function: F) -> F:
     """Adds --name, --reason, --store and --preview, and --list."""
     options = (
-        click.option("--name", default=None, metavar="NAME", help="Name the answer, to store it as an event."),
-        click.option("--reason", default=None, metavar="WORDS", help="Why it is asked; needed with --name."),
+        click.option("--name", default=None, metavar="NAME", help="Store the result under this name, as an event."),
+        click.option("--reason", default=None, metavar="TEXT", help="Reason, stored too; required with --name."),
         click.option(
             "--store/--preview",
             default=None,
-            help="Store it at once, or only show what would be stored.  [default: asks]",
+            help="Store it at once, or only show what would be stored.  [default: prompt]",
         ),
         click.option("--list", "listing", is_flag=True, help="List the named replays instead."),
     )

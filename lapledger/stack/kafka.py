@@ -1,6 +1,6 @@
 """Apache Kafka (KRaft) from wheels and Maven Central: one node, or several on one machine for tests of failure.
 
-Layout: `layout.json` (cluster id and ports, kept for ever), for each node `node-N/` with its settings, log, pid, data.
+Layout: `layout.json` (cluster id and ports, which stay), for each node `node-N/` with its settings, log, pid, data.
 """
 
 import json

@@ -18,7 +18,7 @@ def start_servers(
 ) -> dict[str, str]:
     """Settings by name of the servers that now run; if one fails to start, those started here are stopped again.
 
-    With `password` servers that are made now ask for one, for ever; it lies in the folder, for its owner only.
+    With `password` servers that are made now ask for one, permanently; it lies in the folder, for its owner only.
     UserError where they were made without.
     """
     from lapledger.stack.kafka import KafkaServer

@@ -73,7 +73,7 @@ class Service:
 def serving(location: Location, name: str, log: Form, lease_seconds: float) -> Iterator[Service]:
     """A service until SIGTERM or Ctrl-C; at the end its epoch is closed and everything released.
 
-    ServiceFailed after an error, which the log tells of; the error itself where the ledger cannot be opened.
+    ServiceFailed after an error, which the log holds; the error itself where the ledger cannot be opened.
     """
     keep_freed_memory()
     holder = new_id()

@@ -1,4 +1,4 @@
-"""A cut: how many frames of each partition a question sees. The same cut gives the same answer for ever.
+"""A cut: how many frames of each partition a question sees. The same cut gives the same answer permanently.
 
 A value with a text form that people copy; it knows nothing of where frames are kept.
 """
@@ -12,7 +12,7 @@ from lapledger.ledger.events import PARTITIONS
 from lapledger.ledger.streams.base import Partition
 
 FORM = ",".join(f"{name}=0" for name in sorted(PARTITIONS))
-"""The cut before the first admission, as an example of the form; counts of 0 at the end of a stream are left out."""
+"""The cut before the first admission, as an example of the form; counts of 0 at the end of a stream are excluded."""
 
 _PART = re.compile(r"([a-z]+)=([0-9]{1,18}(?:\.[0-9]{1,18})*)", re.ASCII)
 

@@ -1,4 +1,4 @@
-"""What the ledger keeps of every admitted frame for ever: its position, its link in the producer's chain, its digest.
+"""What the ledger keeps of each admitted frame permanently: its position, its link in the producer's chain, its digest.
 
 The form shared by the table `frame`, the manifests and the proof. Values only.
 """

@@ -1,6 +1,6 @@
 """Reading facts at a cut: all events of a type as one Arrow table, from sealed segments and the tail alike.
 
-The same cut gives the same table before and after sealing, for ever. Reads only; SQL is in `ledger.questions`.
+The same cut gives the same table before and after sealing, permanently. Reads only; SQL is in `ledger.questions`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

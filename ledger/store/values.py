@@ -1,7 +1,7 @@
 """What the values of an event must satisfy before it is admitted, beyond their types. Pure.
 
-A fact that no reader could use, or that contradicts its own ids, is quarantined: once admitted, it would stand for
-ever. Columns whose name ends in `_blob` or `_digest` hold a SHA-256, and floats are finite.
+A fact that no reader could use, or that contradicts its own ids, is quarantined: once admitted, it stays permanently.
+Columns whose name ends in `_blob` or `_digest` hold a SHA-256, and floats are finite.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The plan of a campaign: which program runs on which test, in which shuffled order. Pure: no clock, no I/O.
 
-The order is that of SHA-256(seed, problem, program, test): reproducible for ever, on every platform, and independent
+The order is that of SHA-256(seed, problem, program, test): reproducible permanently, on every platform, and independent
 of how the programs are listed.
 """
 

@@ -16,9 +16,9 @@ _PYTHON_2_SYNTAX = re.compile(
 
 
 def unusable(source: bytes, name: str) -> str:
-    """Why a source is left out of a pool of Python 3 programs; "" when it is not.
+    """Why a source is excluded of a pool of Python 3 programs; "" when it is not.
 
-    Left out: what is not UTF-8, and Python 2 programs, known by their first line, or because Python 3 cannot read them
+    Excluded: what is not UTF-8, and Python 2 programs, known by their first line, or because Python 3 cannot read them
     and they hold syntax that Python 2 had. Any other syntax error is the program's own failure.
     """
     try:

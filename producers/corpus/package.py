@@ -1,4 +1,4 @@
-"""An ICPC problem package, read whole into frozen values. Nothing is stored here and nothing is run.
+"""An ICPC problem package, read whole into frozen values. Nothing is stored here and no program is executed.
 
 The format is that of icpc.io/problem-package-format (legacy, 2023-07 and 2025-09): problem.yaml, a statement, tests
 below data/sample and data/secret, Python programs below submissions/LABEL. A package is read completely or refused.

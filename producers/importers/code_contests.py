@@ -45,7 +45,7 @@ _LISTS = ("public_tests", "private_tests", "generated_tests", "solutions", "inco
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One problem of a file: its package, or why it was left out."""
+    """One problem of a file: its package, or why it was excluded."""
 
     package: Package | None
     reason: str

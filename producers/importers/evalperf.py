@@ -117,7 +117,7 @@ def _profiled(task: Record, sample: Record) -> bool:
 
 
 def _excluded(task: str, record: Record) -> Iterator[str]:
-    """What the file does not tell of samples that passed, where others of their task were profiled."""
+    """What the file does not state of samples that passed, where others of their task were profiled."""
     passed = [sample for sample in record.records("results", "sample") if sample.flag("pass") and record.has("dps")]
     broken = sum(_profiled(record, sample) and not sample.has(_COST) for sample in passed)
     untried = sum(not _profiled(record, sample) for sample in passed)

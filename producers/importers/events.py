@@ -1,4 +1,4 @@
-"""From a result file to events, with ids that follow from the file alone: the same file gives the same facts for ever.
+"""From a result file to events, with ids that follow from the file alone: the same file always gives the same facts.
 
 Pure. What the ledger knows is passed in, and not made again.
 """

@@ -1,4 +1,4 @@
-"""What a reader makes of a result file: problems, tests, programs and their runs, with all that is unknown left out.
+"""What a reader makes of a result file: problems, tests, programs and their runs, with all that is unknown excluded.
 
 Plain frozen values, the same for every format. Ids and events are made of them elsewhere.
 """
@@ -46,7 +46,7 @@ class ResultTest:
 
 
 SINGLE_TEST = ResultTest()
-"""The test that stands for all tests of a problem, where a file tells of no single one."""
+"""The test that stands for all tests of a problem, where a file names no single one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

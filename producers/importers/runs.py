@@ -1,4 +1,4 @@
-"""The runs that a result file tells of as events: timings with what was measured, then what finishes each attempt.
+"""The runs that a result file holds as events: timings with what was measured, then what finishes each attempt.
 
 Pure. What a file does not say is null; ids follow from the campaign, the program and the test.
 """

@@ -18,7 +18,7 @@ from lapledger.replay.measurements import Bools, Floats, Ints, ProblemMeasuremen
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """fresh = a * stored ** power + b, with its merits where each problem was left out of its own fit."""
+    """fresh = a * stored ** power + b, with its merits where each problem was excluded of its own fit."""
 
     a: float
     b_ns: float

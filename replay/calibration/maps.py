@@ -1,4 +1,4 @@
-"""Kinds of maps from stored to fresh durations: fitted on pairs as a whole, and again with each problem left out.
+"""Kinds of maps from stored to fresh durations: fitted on pairs as a whole, and again with each problem excluded.
 
 Arrays in, coefficients out. `merits` evaluates maps; a map is never inverted and never composed.
 """
@@ -18,7 +18,7 @@ R2 = (0.7548776662466927, 0.5698402909980532)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maps:
-    """fresh = a * stored ** power + b through all pairs, and with each of G groups left out; nan without a spread."""
+    """fresh = a * stored ** power + b through all pairs, and with each of G groups excluded; nan without a spread."""
 
     a: float
     b: float
@@ -28,11 +28,11 @@ class Maps:
     out_power: Floats  # [G]
 
     def out_of_fold(self, x: Floats, group: Ints) -> Floats:
-        """Predictions of x [n] by the map that left out its group [n]."""
+        """Predictions of x [n] by the map that excluded its group [n]."""
         return mapped(x, self.out_a[group], self.out_b[group], self.out_power[group])
 
     def without(self, group: int, x: Floats) -> Floats:
-        """Predictions of x [...] by the map that left out one group."""
+        """Predictions of x [...] by the map that excluded one group."""
         return mapped(x, self.out_a[group], self.out_b[group], self.out_power[group])
 
     @property
@@ -49,7 +49,7 @@ def mapped(x: Floats, a: Floats | float, b: Floats | float, power: Floats | floa
 
 
 def fit_line(x: Floats, y: Floats, group: Ints, weight: Floats | None = None) -> Maps:
-    """The weighted least-squares line of y on x [n], and those with each group [n] of 0..G-1 left out."""
+    """The weighted least-squares line of y on x [n], and those with each group [n] of 0..G-1 excluded."""
     w = np.ones_like(x) if weight is None else weight
     x_mean, y_mean = (float((w * v).sum() / w.sum()) for v in (x, y))  # centred sums keep their digits
     dx, dy = x - x_mean, y - y_mean

@@ -1,4 +1,4 @@
-"""Merits of a map where each problem was left out of its own fit, against no map at all, and when a map is refused.
+"""Merits of a map where each problem was excluded of its own fit, against no map at all, and when a map is refused.
 
 A high R^2 alone proves nothing: least squares sees the long tests only. So errors are relative, and given in percentile
 points as well. Nothing is fitted here.

@@ -148,9 +148,9 @@ def _fetched(reference: Any) -> Any:
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, ReplayError):
             raise ReplayError(str(error.cause)) from None
-        raise ReplayError(f"a process of the Ray cluster failed: {_line(error.cause)}; try engine 'local'") from None
+        raise ReplayError(f"a process of the Ray cluster failed: {_line(error.cause)}; try engine 'auto'") from None
     except ray.exceptions.RayError as error:
-        raise ReplayError(f"the Ray cluster failed: {_line(error)}; see `ray status`, or use engine 'local'") from None
+        raise ReplayError(f"the Ray cluster failed: {_line(error)}; see `ray status`, or use engine 'auto'") from None
 
 
 def _share(

@@ -68,7 +68,7 @@ class Padded:
     size: Ints  # [B, M] references that rank each program; 0 for one that is none
     column: Ints  # [B, M] the group that each program leaves out
     group: Ints  # [B, N] the group of each reference, C for one that is none
-    reference_size: Ints  # [B, N, C] references that rank each reference where one more group is left out
+    reference_size: Ints  # [B, N, C] references that rank each reference where one more group is excluded
     runs: Ints  # [L] flat indices in [B, T, M] of runs that leave a reference out
     excluded: Ints  # [L] flat indices in [B, T, N] of those references
     certain: Bytes  # [B, M] every gate but the one on q
@@ -167,7 +167,7 @@ def _end(parts: Sequence[tuple[Ints, Ints, Ints]], shape: tuple[int, int, int]) 
 
 
 def _reference_sizes(group: Ints, groups: int) -> Ints:
-    """References that rank each reference [B, N, C] where its own group and one more are left out."""
+    """References that rank each reference [B, N, C] where its own group and one more are excluded."""
     members = (group[:, :, None] == np.arange(groups)).sum(axis=1)  # [B, C]
     among = np.concatenate([members, np.zeros((len(group), 1), dtype=np.int64)], axis=1)
     same_group = np.take_along_axis(among, group, axis=1)[:, :, None]

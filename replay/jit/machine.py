@@ -47,6 +47,6 @@ def jit(function: F) -> F:
     compiled: F
     try:
         compiled = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no folder to keep it in: made anew in every process
+    except RuntimeError:  # no folder to keep it in: recreated in every process
         compiled = numba.njit(nogil=True)(function)
     return compiled

@@ -35,7 +35,7 @@ def ceil_share(share: Fraction, size: Ints) -> Ints:
 def log_steps(values: Ints) -> Ints:
     """Logarithms to base 2 of positive whole numbers, in steps of 2^-16, correctly rounded.
 
-    A float logarithm within _HARD of the middle between two steps is computed again to 60 digits.
+    A float logarithm within _HARD of the middle between two steps is recomputed to 60 digits.
     """
     steps = np.log2(values.astype(np.float64)) * LOG_STEPS
     nearest = np.floor(steps + 0.5).astype(np.int64)

@@ -101,7 +101,7 @@ class Verdicts:
 def judge(m: ProblemMeasurements, criterion: Criterion, *, hold: bool = True) -> Verdicts:
     """Verdicts on every program of one problem under a criterion.
 
-    The pool is every reference that is correct by re-execution under this criterion; an undecided one is left out, and
+    The pool is every reference that is correct by re-execution under this criterion; an undecided one is excluded, and
     pool_size says how many ranked each program. Without `hold` the evaluation is dropped, and made again when details
     are read: of many problems, most never need them.
     """

@@ -63,7 +63,7 @@ class TestResults:
     lo: Ints  # [M, T'] where each duration lies, in half ns
     hi: Ints  # [M, T']
     unseen: Bools  # [M, T'] might have ended in any way: no result, or killed below the criterion's limit
-    lacking: Bools  # [M, T'] no result, and left out of the judgement
+    lacking: Bools  # [M, T'] no result, and excluded of the judgement
 
     @property
     def in_time(self) -> Bytes:
@@ -115,7 +115,7 @@ def make_rules(m: ProblemMeasurements, readings: Readings, criterion: Criterion)
 def reference_pool(results: TestResults, m: ProblemMeasurements) -> Pool:
     """The references that are correct by their tests, on the optimization tests that may be kept.
 
-    An undecided one is left out, and so is, where lacking tests are skipped, one that lacks any.
+    An undecided one is excluded, and so is, where lacking tests are skipped, one that lacks any.
     """
     members = m.reference & (results.c == 1) & ~results.lacking.any(axis=1)
     return Pool(results.lo[members], results.hi[members], m.duplicate[members])

@@ -40,7 +40,7 @@ def kept_of(source: str, given_interface: Interface) -> int:
 
 
 def shared(sources: Iterable[str]) -> Interface | None:
-    """What all sources define alike, those left out that cannot be read; None when none can.
+    """What all sources define alike, those excluded that cannot be read; None when none can.
 
     Where a problem states no interface, this is the one that its references show: nobody invents the same class,
     methods and parameters by chance as often as a statement requires them.

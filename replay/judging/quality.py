@@ -27,9 +27,9 @@ BLOCK = 2**20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReferenceScores:
-    """The references' own scores, each among the other references, for each group of duplicates left out."""
+    """The references' own scores, each among the other references, for each group of duplicates excluded."""
 
-    columns: Ints  # [C] rising; the groups that are left out, G for none
+    columns: Ints  # [C] rising; the groups that are excluded, G for none
     low: Score  # numerators and denominators [N, C]
     high: Score
 
@@ -92,7 +92,7 @@ def _scored(pool: Pool, columns: Ints, criterion: Criterion) -> tuple[Score, Sco
     group, none = pool.column(pool.duplicate), len(pool.names)
     rows = np.repeat(np.arange(len(group)), len(columns))
     second = np.tile(columns, len(group))
-    second = np.where(second == group[rows], none, second)  # a group must not be left out twice
+    second = np.where(second == group[rows], none, second)  # a group must not be excluded twice
     ends = against(pool, pool.lo, pool.hi, rows=rows, groups=[group[rows], second])
     low, high = score(criterion.statistic, ends, criterion.percentile)
     shape = (len(group), len(columns))
@@ -166,7 +166,7 @@ def _standing(peers: Pooled, low: Score, high: Score, column: Ints) -> tuple[Int
             if not rows.size:
                 continue
             column_of, program_scores = np.searchsorted(scores.columns, column[rows]), (mine[0][rows], mine[1][rows])
-            if outside[rows[0]]:  # nothing is left out: all programs stand among the same scores, sorted once
+            if outside[rows[0]]:  # nothing is excluded: all programs stand among the same scores, sorted once
                 less, upto = among(program_scores, (theirs[0][:, column_of[0]], theirs[1][:, column_of[0]]))
             else:
                 rankers = group[None, :] != column[rows, None]

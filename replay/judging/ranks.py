@@ -128,7 +128,7 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The references that rank, with the groups of exact duplicates that are left out together."""
+    """The references that rank, with the groups of exact duplicates that are excluded together."""
 
     lo: Ints  # [N, T] spans in half ns
     hi: Ints  # [N, T]
@@ -184,7 +184,7 @@ class RankedRuns:
     upto: Ints  # [K, T] the same, smaller or equal
     size: Ints  # [K] references in the sub-pool, at least 1
     alone: Bools  # [K]
-    out: Ints  # [K, E] references left out, -1 for none
+    out: Ints  # [K, E] references excluded, -1 for none
     theirs: Order  # the end of the references' spans that these ranks are counted against
     opposite: Order  # the other end
 

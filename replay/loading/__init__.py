@@ -1,7 +1,7 @@
 """The one package of this room that reads the ledger: stored facts in, dense measurements and derived facts out.
 
 The online rewarder and every offline replay call these same functions. Nothing is appended here, and nothing depends on
-a clock: the same ledger at the same cut gives the same snapshot for ever.
+a clock: the same ledger at the same cut gives the same snapshot permanently.
 """
 
 from lapledger.replay.loading.calibrations import Calibration, find_calibration, stored_calibration
@@ -16,7 +16,7 @@ from lapledger.replay.loading.judged_campaign import (
     prepare_problem,
 )
 from lapledger.replay.loading.sharing import executed_by, false_shares, shared_executions
-from lapledger.replay.loading.snapshots import KERNEL, MAIN, Snapshot, find_campaign, load, load_problems
+from lapledger.replay.loading.snapshots import KERNEL, MAIN, Snapshot, find_campaign, load
 
 __all__ = [
     "KERNEL",
@@ -34,7 +34,6 @@ __all__ = [
     "judge_campaign",
     "judge_snapshot",
     "load",
-    "load_problems",
     "measure_campaign",
     "prepare",
     "prepare_problem",

@@ -97,7 +97,7 @@ class Timings:
 def owners(finished: Finished, timed: Timings) -> Ints | None:
     """The finished attempt that each timing [n] belongs to, -1 for none; None where executions do not settle it.
 
-    An attempt is admitted with all its timings. So where one attempt of a work finished and the work has as many
+    An attempt is admitted with all its timings. So where one attempt of a job finished and the job has as many
     timings as that attempt counts, they are its own, and nobody needs to read ids, which are most of the bytes.
     """
     owner = np.repeat(np.arange(len(finished.cell)), finished.timings)

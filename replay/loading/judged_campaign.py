@@ -3,7 +3,7 @@
 What a command, an export, a screen, an audit or a reward adds to it is a function of a `JudgedCampaign`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -91,6 +91,14 @@ class JudgedCampaign(MeasuredCampaign):
         """The same without the number of references."""
         return warnings_of(self.measurements, {self.name: self.criterion}, self.fit)
 
+    def model_of(self, program: str) -> str:
+        """The model that wrote a candidate; KeyError for a program that is none."""
+        return self._models[program]
+
+    @cached_property
+    def _models(self) -> Mapping[str, str]:
+        return {program: m.models[row] for m in self.measurements for row, program in enumerate(m.programs)}
+
     def of(self, problem: str) -> tuple[ProblemMeasurements, Verdicts]:
         """The measurements and the verdicts of one problem; KeyError when the campaign has none of that id."""
         return {m.problem: (m, v) for m, v in zip(self.measurements, self.verdicts, strict=True)}[problem]
@@ -121,19 +129,23 @@ def judge_campaign(
     k: int = 1,
     engine: Engine = AUTO,
     on_progress: Callable[[int], object] = nothing,
+    criteria: int = 1,
 ) -> JudgedCampaign:
     """One campaign judged under one criterion, at the cut of `questions`.
 
     `campaign` is its id, None for the only one or `main`, or its loaded snapshot, which several criteria may share.
     `name` is what tables call the criterion. `source` names the campaign that the calibration comes from, for a
     criterion that asks for one; `k` is that of pass@k; `engine` says who judges, which changes no verdict;
-    `on_progress` gets the number of problems that each step has judged.
+    `on_progress` gets the number of problems that each step has judged; `criteria` is how many will be put to the
+    snapshot in all, by which an engine is chosen.
 
     UserError where there is no such campaign or no usable calibration; ReplayError for what the engine refuses.
     """
     snapshot = campaign if isinstance(campaign, Snapshot) else load(questions, campaign)
     calibration = find_calibration(questions, snapshot.name, criterion, source=source)
-    return judge_snapshot(snapshot, criterion, calibration, name=name, k=k, engine=engine, on_progress=on_progress)
+    return judge_snapshot(
+        snapshot, criterion, calibration, name=name, k=k, engine=engine, on_progress=on_progress, criteria=criteria
+    )
 
 
 def judge_snapshot(
@@ -146,13 +158,14 @@ def judge_snapshot(
     engine: Engine = AUTO,
     on_progress: Callable[[int], object] = nothing,
     keep: bool = False,
+    criteria: int = 1,
 ) -> JudgedCampaign:
     """A snapshot judged under a criterion with a calibration that was found before; see `judge_campaign`.
 
     With `keep` numpy keeps what does not depend on tau, so that `JudgedCampaign.at` is cheap; it takes memory.
     """
     measurements = prepare(snapshot, criterion, calibration)
-    verdicts = engine.judge(measurements, criterion, on_progress, keep=keep)
+    verdicts = engine.judge(measurements, criterion, on_progress, keep=keep, criteria=criteria)
     return JudgedCampaign(
         snapshot, criterion, calibration, measurements, name=name, verdicts=verdicts, k=k, engine=engine
     )

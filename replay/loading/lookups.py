@@ -49,7 +49,7 @@ class Lookups:
         """The number of each program's group of rollouts [P]; -1 for a program of no group.
 
         The groups of one problem in one training run are numbered in their order of admission, from 0 or 1 by the
-        problem: what alternates by these numbers does so within a problem and between problems, and stays for ever.
+        problem: what alternates by these numbers does so within a problem and between problems, and stays permanently.
         """
         return np.array([self._groups.get(program, -1) for program in programs], dtype=np.int64)
 

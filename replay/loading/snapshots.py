@@ -1,6 +1,6 @@
 """A campaign at one cut as dense measurements, problem by problem.
 
-The same ledger at the same cut gives the same snapshot for ever: nothing depends on a clock, and nothing is appended.
+The same ledger at the same cut always gives the same snapshot: nothing depends on a clock, and nothing is appended.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from lapledger.replay.loading.stored import Attempts, Source
 from lapledger.replay.measurements import CLOCKS, ProblemMeasurements
 
 KERNEL = "1.3.0"
-"""Semantic version of the replay kernel; part of every derived id, raised when a verdict could change."""
+"""Semantic version of the scoring engine; part of every derived id, raised when a verdict could change."""
 
 MAIN = "main"
 """The campaign that is meant when several are stored and none is named."""
@@ -74,13 +74,6 @@ def load(questions: Questions, campaign: str | None = None, *, clocks: frozenset
     source = Source(questions, Campaign.of(chosen))
     problems = tuple(_measured(source, clocks))
     return Snapshot(chosen, str(questions.cut), problems, Rows(source, problems), Lookups(questions))
-
-
-def load_problems(
-    questions: Questions, campaign: str | None = None, *, clocks: frozenset[str] = CLOCKS
-) -> Iterator[ProblemMeasurements]:
-    """The same measurements one problem at a time, for campaigns larger than memory; only a chunk is ever held."""
-    yield from _measured(Source(questions, Campaign.of(find_campaign(questions, campaign))), clocks)
 
 
 def _measured(source: Source, clocks: frozenset[str]) -> Iterator[ProblemMeasurements]:

@@ -48,5 +48,5 @@ def _heat(
 
 
 def _short(name: str) -> str:
-    """A name of at most that many letters, its middle left out."""
+    """A name of at most that many letters, its middle excluded."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}..{name[-LONGEST // 2 + 2 :]}"

@@ -41,7 +41,7 @@ def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, model: str
     """The model's programs of a problem in order: incorrect ones, then correct ones from slowest to fastest.
 
     Correct is strict-correct, and speed is q_lead over all optimization tests, whatever criterion is simulated; equal
-    programs go by their ids. A program whose correctness is undecided, or whose speed is unknown, is left out.
+    programs go by their ids. A program whose correctness is undecided, or whose speed is unknown, is excluded.
     """
     m = _among(m, model)
     return _ladder(m, judge(m, ORDER), generator, model)

@@ -20,7 +20,7 @@ from lapledger.ledger.store.columns import Columns, Wanted
 from lapledger.ledger.store.cuts import Cut
 from lapledger.ledger.store.open_ledger import Ledger, create_ledger, open_ledger
 from lapledger.replay.errors import ReplayError
-from lapledger.replay.loading import executed_by, false_shares, load, load_problems
+from lapledger.replay.loading import executed_by, false_shares, load
 from lapledger.replay.measurements import ABSENT, CLOCKS, Outcome, ProblemMeasurements
 from tests.consumers.histories import Campaign, Cell, attempts, corpus_facts, opening, program_id, requests, shares
 from tests.consumers.ledgers import append, ledger_with
@@ -101,8 +101,6 @@ def assert_loads(ledger: Ledger, cut: Cut | None = None) -> None:
             snapshot, (problems, rows) = load(questions, campaign), load_slowly(questions, campaign)
             assert len(snapshot.problems) == len(problems)
             for result, expected in zip(snapshot.problems, problems, strict=True):
-                assert_same(result, expected)
-            for result, expected in zip(load_problems(questions, campaign), problems, strict=True):
                 assert_same(result, expected)
             assert dict(snapshot.rows) == rows
 

@@ -10,6 +10,7 @@ import pytest
 
 import lapledger
 from lapledger.replay.criteria import Criterion
+from lapledger.results import table_of
 from lapledger.settings import Settings
 from tests.support.lap import sql, well
 
@@ -123,14 +124,33 @@ def test_a_criterion_is_a_preset_a_file_or_a_value(ledger: lapledger.Ledger, tmp
     path = tmp_path / "mine.toml"
     path.write_text("tau = 30\n")
     by_name = ledger.replay("top-30", timeout=0.5, settings={"clock": "cpu"}, model="human")
-    by_file = ledger.replay(path, timeout="500ms", settings={"clock": "cpu"})
-    by_value = ledger.replay(Criterion(tau="30", timeout_ms=500, clock="cpu"))
+    by_file = ledger.replay(path, timeout="500ms", settings={"clock": "cpu"}, model="human")
+    by_value = ledger.replay(Criterion(tau="30", timeout_ms=500, clock="cpu"), model="human")
     assert {item.judged[0].criterion.hash for item in (by_name, by_file, by_value)} == {
         by_value.judged[0].criterion.hash
     }
     assert {tuple(row["status"] for row in item.verdicts) for item in (by_name, by_file, by_value)} == {
         tuple(row["status"] for row in by_name.verdicts)
     }
+
+
+def test_one_model_of_several(ledger: lapledger.Ledger) -> None:
+    """Rows, verdicts, flips and the curve are its alone."""
+    both, alone = (ledger.replay(tau=[100, 30], model=model) for model in (None, "tuned-0"))
+    assert [row for row in both if row["model"] == "tuned-0"] == list(alone)
+    names = {row["program_id"] for row in ledger.sql("SELECT program_id FROM program WHERE model = 'tuned-0'")}
+    assert {row["program"] for row in alone.verdicts} == names
+    assert {row["model"] for row in alone.flips} == {"tuned-0"}
+    assert len(both.flips) > len(alone.flips) > 0
+    assert both.plot("svg").data != alone.plot("svg").data
+    assert b"human" not in alone.plot("svg").data
+
+
+def test_a_result_without_rows_is_shown() -> None:
+    """Its columns, no row, and the cut."""
+    empty = lapledger.Table(table_of([], ("a", "b")), "c=0", visible=("a",))
+    assert repr(empty) == "a\ncut c=0"
+    assert "<th>a</th>" in empty._repr_html_()
 
 
 def test_pictures(ledger: lapledger.Ledger, demo: Path, tmp_path: Path) -> None:

@@ -106,6 +106,10 @@ def test_a_bundle_proves_a_reward_without_a_ledger(home: Path, check: Check) -> 
         assert done.stdout.endswith(f"{'given head' if options else 'head of the bundle'}\n")
     done = lap("export", "check", home / "reward.zip", "--head", kept)  # the code of the release gives the same
     assert (done.code, done.out) == (0, check(home / "reward.zip", "--head", kept).stdout)
+    values = well("export", "check", home / "reward.zip", "--head", kept, "--json").json
+    assert values == json.loads(check(home / "reward.zip", "--head", kept, "--json").stdout)
+    assert (values["wrong"], values["proven"], values["head"]) == ([], True, kept)
+    assert values["checked"].startswith("reward -1 of sums.")
 
 
 def test_it_holds_what_the_reward_depends_on(home: Path) -> None:

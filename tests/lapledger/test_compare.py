@@ -185,7 +185,7 @@ def test_a_calibration_of_all_kinds_is_a_table(both: Path, tmp_path: Path) -> No
     assert sql(root, "SELECT kind, refused FROM calibration") == [["affine", ""]]
     attempted = well(*args, "--kind", "all", "--json").json["tried"]
     assert [item["kind"] for item in attempted] == list(KINDS[1:])
-    assert well(*args, "--calibration", "theil-sen", "--json").json["kind"] == "theil-sen"
+    assert well(*args, "--kind", "theil-sen", "--json").json["kind"] == "theil-sen"
     assert sql(root, "SELECT kind FROM calibration ORDER BY kind") == [["affine"], ["theil-sen"]]
     done = lap(*args, "--kind", "cubic")
     assert (done.code, "'cubic' is not one of" in done.err) == (2, True)

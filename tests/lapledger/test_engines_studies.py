@@ -75,9 +75,10 @@ def test_a_grid_on_a_device_is_refused(ledger: Path, args: tuple[str, ...]) -> N
     """Rather than answered without it: exit code 2 and one line. Help offers the cluster alone."""
     offered = [flag for flag in ("--device", "--engine") if f"  {flag} " in well(args[0], "--help").out]
     assert offered == ["--engine"]
-    done = lap(*args, "--ledger", ledger, "--device", "cpu")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == (
-        "lap: --device cpu: a grid of replays is counted in machine code or by numpy; leave it out, or spread the"
-        " problems with --engine ray\n"
-    )
+    for flags in (("--device", "cpu"), ("--engine", "torch")):
+        done = lap(*args, "--ledger", ledger, *flags)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == (
+            f"lap: {' '.join(flags)}: this command computes in machine code or with numpy; leave it out, or spread the"
+            " problems with --engine ray\n"
+        )

@@ -70,6 +70,16 @@ def test_every_key_of_today_is_known_by_name_and_a_new_one_is_not():
     assert not HALF.sets_only({"tau"})
 
 
+@pytest.mark.parametrize(("criteria", "compiled"), [(1, False), (3, False), (4, True)])
+def test_machine_code_is_chosen_by_runs_times_criteria(several, monkeypatch, criteria, compiled):
+    """Three problems of ten runs each: with four criteria there are 120 judgements, which is what counts for sweeps."""
+    monkeypatch.setattr(lapledger.replay.engines, "MACHINE_CODE_FROM", 100)
+    calls = []
+    monkeypatch.setattr(lapledger.replay.engines, "judge_many", lambda problems, _: calls.append(len(problems)) or [])
+    AUTO.judge(several, HALF, criteria=criteria)
+    assert calls == [3] * compiled
+
+
 def test_auto_leaves_an_unknown_key_to_numpy(several, never_compiled):
     """However much there is to judge."""
     assert is_common(KEPT)

@@ -144,7 +144,7 @@ def test_the_first_refusal_is_reported_as_here(ray, several):
 
 def test_a_fault_in_a_process_is_one_line(ray, several):
     """What went wrong, where, and what to do."""
-    with pytest.raises(ReplayError, match=r"^a process of the Ray cluster failed: KeyError: 'q0'; try engine 'local'$"):
+    with pytest.raises(ReplayError, match=r"^a process of the Ray cluster failed: KeyError: 'q0'; try engine 'auto'$"):
         spread(several, Broken(), engine="ray")
 
 

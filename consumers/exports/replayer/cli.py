@@ -113,7 +113,7 @@ def _collect(report: Report, check: Callable[[BundleFile], Iterable[str]], bundl
 
 
 def _check_about(bundle: BundleFile) -> Iterator[str]:
-    """bundle.json is in a known format, by the kernel that is known here, and of a campaign in the bundle."""
+    """bundle.json is in a known format, by the scoring engine that is known here, and of a campaign in the bundle."""
     about = bundle.about
     yield from proof.check_about(bundle, KEYS)
     if about.get("kernel", KERNEL) != KERNEL:

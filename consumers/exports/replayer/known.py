@@ -1,4 +1,4 @@
-"""What this replayer knows: the kernel that it follows, the fields of criteria, and the parts of a campaign's bundle.
+"""What this replayer knows: the scoring engine that it follows, fields of criteria, and parts of a campaign's bundle.
 
 Literals: a bundle is not asked about itself, and nothing of lapledger is there to ask. Tests compare them with the
 release.
@@ -7,7 +7,7 @@ release.
 from typing import Any
 
 KERNEL = "1.3.0"
-"""The version of the replay kernel whose verdicts these modules give."""
+"""The version of the scoring engine whose verdicts these modules give."""
 KEYS = ("campaign", "kernel")
 """What bundle.json of a campaign says beside what every bundle says."""
 FIELDS: dict[str, Any] = {

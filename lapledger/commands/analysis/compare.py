@@ -86,7 +86,14 @@ def command(
     settings = ComparisonOptions(tuple(taus) or TAUS, k, seed, resamples, adjust)
     with open_questions(read_settings(ledger=ledger).location, at) as questions:
         arms = find_arms(
-            questions, (a, b), (campaign, b_campaign), criterion, source=source, engine=engine, reporter=TERMINAL
+            questions,
+            (a, b),
+            (campaign, b_campaign),
+            criterion,
+            source=source,
+            engine=engine,
+            criteria=len(settings.taus),
+            reporter=TERMINAL,
         )
         of_problem, tiers_used = tiers(questions, arms.a.judged.measurements, tier_source)
         same = same_code(questions, arms, replicate_campaign)

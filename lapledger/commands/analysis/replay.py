@@ -99,14 +99,21 @@ def command(
     if against is not None and naming is None:
         criteria.append(read_criterion(against, {}))
     _check(criteria, source=source, alone=name_flips and naming is None)
-    clocks = (
-        CLOCKS if naming else frozenset().union(*(criterion.clocks for _, criterion in criteria))
-    )  # flips may ask any other
+    needed = frozenset().union(*(criterion.clocks for _, criterion in criteria))
+    clocks = CLOCKS if naming else needed  # flips may concern any other
     with open_questions(location, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
         judged = [
             judge_with_progress(
-                questions, snapshot, criterion, name=name, source=source, k=k, engine=engine, reporter=TERMINAL
+                questions,
+                snapshot,
+                criterion,
+                name=name,
+                source=source,
+                k=k,
+                engine=engine,
+                criteria=len(criteria),
+                reporter=TERMINAL,
             )
             for name, criterion in criteria
         ]

@@ -1,4 +1,4 @@
-"""`lap simulate`: what criteria would pay for human programs of known quality, before any training."""
+"""`lap simulate`: the rewards that criteria assign to human programs of known quality, before any training."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -98,7 +98,7 @@ def _stream_of(ledger: Ledger) -> Iterator[tuple[Stream | None, LapError | None]
 
 
 def _rewards(location: LedgerPath, cut: str) -> tuple[int, list[str], list[str]]:
-    """Rewards computed again, and problems and notes of these and of the named replays, asked again."""
+    """Rewards recomputed, and problems and notes of these and of the named replays, asked again."""
     from lapledger.consumers.derive.named_replay_reader import verify_replays
     from lapledger.consumers.derive.reward_audit import verify_rewards
 

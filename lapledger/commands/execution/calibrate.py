@@ -42,7 +42,7 @@ Row = tuple[str, str, str, str, str, str, str, str, str]
 
 
 @click.command()
-@criterion_options(tau=False)
+@criterion_options(tau=False, calibration=False)
 @click.option("--from", "source", required=True, metavar="ID", help="Campaign whose reference durations are mapped.")
 @click.option("--to", "target", required=True, metavar="ID", help="Campaign they are mapped to.")
 @click.option(

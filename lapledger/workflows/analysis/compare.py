@@ -1,7 +1,6 @@
 """Two models on the same problems: every estimate of `lap compare`, made from verdicts that are already there.
 
-Each bootstrap starts from the same seed, so a row does not depend on the rows beside it. What is told of them is made
-in `compared`.
+Each bootstrap starts from the same seed, so a row does not depend on the rows beside it.
 """
 
 from collections.abc import Mapping, Sequence

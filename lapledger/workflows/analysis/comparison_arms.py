@@ -5,6 +5,7 @@ Programs of two campaigns meet only here, and only through a stored calibration 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lapledger.ledger.errors import UserError
@@ -65,25 +66,27 @@ def find_arms(
     *,
     source: str | None = None,
     engine: Engine = AUTO,
+    criteria: int = 1,
     reporter: Reporter = LOGGING,
 ) -> Arms:
     """Both arms judged: of one campaign by one pool, of two campaigns each in its own, where a calibration allows it.
 
+    `criteria` is how many will be put to them in all.
+
     UserError where a pattern names nobody, or where two campaigns have no usable calibration from one into the other.
     """
+    judged_under = partial(_judge, engine=engine, criteria=criteria, reporter=reporter)
     first = load(questions, campaigns[0])
     if campaigns[1] in (None, first.name):
         calibration = find_calibration(questions, first.name, criterion, source=source)
-        judged = _judge(first, criterion, calibration, engine, reporter)
+        judged = judged_under(first, criterion, calibration)
         a, b = (Arm(pattern, runs_of(questions, judged.models, pattern), judged) for pattern in patterns)
         return Arms(a, b, calibration, _through(calibration, "stored references joined the pool"))
     second = load(questions, campaigns[1])
     target, calibration = _calibration_between(questions, (first.name, second.name), criterion)
     plain = replace(criterion, calibration="none")
     both = [
-        _judge(label, criterion, calibration, engine, reporter)
-        if label.name == target
-        else _judge(label, plain, None, engine, reporter)
+        judged_under(label, criterion, calibration) if label.name == target else judged_under(label, plain, None)
         for label in (first, second)
     ]
     a, b = (
@@ -121,7 +124,13 @@ def _through(calibration: Calibration | None, what: str) -> str:
 
 
 def _judge(
-    snapshot: Snapshot, criterion: Criterion, calibration: Calibration | None, engine: Engine, reporter: Reporter
+    snapshot: Snapshot,
+    criterion: Criterion,
+    calibration: Calibration | None,
+    *,
+    engine: Engine,
+    criteria: int,
+    reporter: Reporter,
 ) -> JudgedCampaign:
     with reporter.progress(f"judging {snapshot.name}", len(snapshot.problems)) as bar:
         return judge_snapshot(
@@ -131,6 +140,7 @@ def _judge(
             engine=engine,
             on_progress=bar.advance,
             keep=True,
+            criteria=criteria,
         )
 
 

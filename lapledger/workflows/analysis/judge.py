@@ -6,6 +6,7 @@ The tables themselves are in `render.replay_table`.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,6 +32,7 @@ def judge_with_progress(
     source: str | None = None,
     k: int = 1,
     engine: Engine = AUTO,
+    criteria: int = 1,
     reporter: Reporter = LOGGING,
 ) -> JudgedCampaign:
     """`judge_campaign` with a bar where there are many problems.
@@ -38,19 +40,21 @@ def judge_with_progress(
     `source` may be meant for another criterion: it is passed on where this one asks for a calibration.
     """
     source = source if criterion.calibration != "none" else None
+    judged = partial(
+        judge_campaign,
+        questions,
+        snapshot,
+        criterion,
+        name=name,
+        source=source,
+        k=k,
+        engine=engine,
+        criteria=criteria,
+    )
     if len(snapshot.problems) < BAR_FROM:
-        return judge_campaign(questions, snapshot, criterion, name=name, source=source, k=k, engine=engine)
+        return judged()
     with reporter.progress("judging", len(snapshot.problems)) as bar:
-        return judge_campaign(
-            questions,
-            snapshot,
-            criterion,
-            name=name,
-            source=source,
-            k=k,
-            engine=engine,
-            on_progress=bar.advance,
-        )
+        return judged(on_progress=bar.advance)
 
 
 def missing(measurements: Sequence[ProblemMeasurements]) -> int:

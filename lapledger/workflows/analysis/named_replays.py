@@ -43,7 +43,7 @@ class Naming:
             if len(text) > LONGEST:
                 raise UserError(f"{flag}: {len(text)} characters, above the limit of {LONGEST}; shorten it")
         if taus > 1:
-            raise UserError("a named replay asks one question; give one --tau, and another name to the next")
+            raise UserError("a named replay has one criterion; give one --tau, and store the next under another name")
         return cls(name, reason, store, against)
 
 

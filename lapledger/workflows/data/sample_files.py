@@ -149,7 +149,7 @@ def _group_key(sample: Sample, path: Path, options: SampleOptions) -> tuple[str,
 
 
 def problem_ids(questions: Questions) -> dict[str, str]:
-    """Id, slug and name of each problem -> its id; a slug or a name that two problems share is left out."""
+    """Id, slug and name of each problem -> its id; a slug or a name that two problems share is excluded."""
     rows = questions.rows("SELECT problem_id, slug, name FROM problem ORDER BY problem_id")
     shared = Counter(name for row in rows for name in {row["slug"], row["name"]})
     names = {

@@ -62,7 +62,7 @@ def alone(root: Path) -> Iterator[None]:
 
 
 def run_plan(writer: LedgerWriter, planned: Planned, left: Left, settings: Settings) -> dict[str, Any]:
-    """Runs what is left and says what came of it; the campaign is closed when every work has an outcome."""
+    """Runs what is left and says what came of it; the campaign is closed when every job has an outcome."""
     plan = planned.plan
     outcomes: dict[str, int] = {}
     interrupted = False
@@ -169,7 +169,7 @@ def _request(writer: LedgerWriter, plan: Plan) -> None:
 
 
 def _worker_context(writer: LedgerWriter, planned: Planned, site: Site) -> WorkerContext:
-    """All that the worker works with; its start is told as a fact."""
+    """All that the worker works with; its start is stored as an event."""
     opening, chosen, blobs = planned.plan.opening, planned.chosen, writer.ledger.blobs
     material = material_of(chosen.programs, chosen.tests, chosen.flags)
     check_blobs(material, blobs)
@@ -211,7 +211,7 @@ def _counts(writer: LedgerWriter, plan: Plan) -> dict[str, int]:
 
 
 def _close(writer: LedgerWriter, plan: Plan) -> dict[str, int]:
-    """Counts of the campaign's attempts; the closing fact is appended once every work has an accepted outcome."""
+    """Counts of the campaign's attempts; the closing fact is appended once every job has an accepted outcome."""
     writer.admit()
     counts = _counts(writer, plan)
     if not counts["closed"] and counts["accepted"] == len(plan.requests):

@@ -102,7 +102,7 @@ class PoolFollower:
             self._log_progress("running", campaign, worker)
 
     def _ended(self, campaign: str, worker: Worker) -> None:
-        """Raises why it failed, if it did: after an outage its works are taken again, by a worker made anew."""
+        """Raises why it failed, if it did: after an outage its works are taken again, by a worker recreated."""
         self._log_progress("works done", campaign, worker)
         if worker.failure is not None:
             self._workers.pop(campaign, None)
@@ -158,7 +158,7 @@ class PoolFollower:
             del self._workers[campaign]
 
     def _accepts(self, questions: Questions, campaign: str) -> bool:
-        """Whether its programs may be timed here; told once when not."""
+        """Whether its programs may be timed here; said once when not."""
         if campaign in self._workers:
             return True
         opening = self._opening_of(questions, campaign)

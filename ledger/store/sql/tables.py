@@ -1,6 +1,6 @@
 """The SQL tables, for migrations to be made from. Nothing else imports this module: reads and writes use plain SQL.
 
-Every frame has a row in `frame` for ever (position, chain link, digest); its payload is in `tail` until it is sealed.
+Each frame has a row in `frame` permanently (position, chain link, digest); its payload is in `tail` until it is sealed.
 """
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Text, UniqueConstraint

@@ -33,7 +33,7 @@ class KafkaGroup:
     def __init__(
         self, settings: KafkaSettings, with_admin: WithAdmin, *, group: str, streams: Sequence[str], member: str
     ) -> None:
-        """Connects; the first `assigned` joins. The topics exist: a member of a missing one would wait for ever."""
+        """Connects; the first `assigned` joins. The topics exist: a member of a missing one would wait forever."""
         self._settings, self._with_admin = settings, with_admin
         self._group = self._settings.topic(group)
         self._member = re.sub(r"[^A-Za-z0-9._-]", "-", member)[:200]

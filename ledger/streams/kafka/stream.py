@@ -192,7 +192,7 @@ class KafkaStream:
                 raise
 
     def _forget_reader(self) -> None:
-        """Closes the consumer. One that failed within a batch must not be used: kafka-python would loop for ever."""
+        """Closes the consumer. One that failed within a batch must not be used: kafka-python would loop forever."""
         with self._clients:
             reader, self._reader = self._reader, None
         if reader is not None:

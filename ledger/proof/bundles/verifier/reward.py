@@ -7,6 +7,7 @@ the ledger held then. Every value of trace.json is that of an event in the bundl
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -143,14 +144,19 @@ def main(arguments: Sequence[str], path: str) -> int:
     parser.add_argument(
         "--head", type=proof.head_text, help="a head that you kept: `lap verify --print-head` printed it"
     )
-    head = parser.parse_args(arguments).head
-    summary = ""
+    parser.add_argument("--json", action="store_true", help="print what was checked as JSON")
+    options = parser.parse_args(arguments)
+    head, summary = options.head, ""
     try:
         bundle = RewardBundle(path)
         wrong = bundle.problems(head)
         summary = f"{bundle.summary}, "
     except BROKEN as error:
         wrong = [unreadable(error)]
+    if options.json:
+        values = {"wrong": wrong, "proven": not wrong, "checked": summary.removesuffix(", "), "head": head or ""}
+        sys.stdout.write(json.dumps(values, indent=1) + "\n")
+        return 1 if wrong else 0
     sys.stdout.write("".join(f"WRONG: {line}\n" for line in wrong))
     which = "given head" if head else "head of the bundle"
     sys.stdout.write(f"{'damaged' if wrong else 'proven'}: {summary}{which}\n")
