@@ -186,7 +186,7 @@ def test_a_topic_made_anew_stops_the_sink(
         victims.done("append_only", address, "epoch-1", 12, 60)
         sink = victims.run("sink", address)
         assert (sink.status, sink.output().count("\n")) == (1, 1), sink.output()
-        assert "was made anew" in sink.output()
+        assert "was recreated" in sink.output()
         assert (ledger.cut(), ledger.head()) == before
     report("servers: a topic made anew stopped the sink; nothing was admitted")
 

@@ -159,10 +159,10 @@ def test_a_stream_made_anew_stops_the_sink(ledger: Ledger, tmp_path: Path) -> No
     send(stream, chain(2))
     drain(ledger, stream)
     anew = LocalStream.create(tmp_path / "anew.sqlite", "another")
-    with pytest.raises(Fault, match="was made anew"):  # shorter than what was read
+    with pytest.raises(Fault, match="was recreated"):  # shorter than what was read
         drain(ledger, anew)
     send(anew, chain(9, epoch="epoch-1"))
-    with pytest.raises(Fault, match=r"was made anew \(identity another, the ledger read identity-0\)"):
+    with pytest.raises(Fault, match=r"was recreated \(identity another, the ledger read identity-0\)"):
         drain(ledger, anew)
     assert ledger.cut().at("facts", PARTITION) == 2
 

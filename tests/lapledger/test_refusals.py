@@ -27,7 +27,7 @@ NIGHTLY = ("--campaign", "nightly")
         (("calibrate", "--from", "", "--to", ""), "--from: give the id of a campaign"),
         (("calibrate", "--from", "a", "--to", " "), "--to: give the id of a campaign"),
         (
-            ("calibrate", "--from", "a", "--to", "b", "--calibration", "none"),
+            ("calibrate", "--from", "a", "--to", "b", "--set", "calibration=none"),
             "none: nothing to fit",
         ),
         (("replay", "--flips"), "--flips compares two criteria; add --against"),
