@@ -111,6 +111,7 @@ def _all(ledger: Ledger, status: LedgerStatus) -> Iterator[Check]:
     message = f"{counted(admitted, 'frame')} admitted, {counted(status.segments, 'segment')}"
     yield Check("database", OK, message, {"admitted": admitted, "segments": status.segments, "cut": status.cut})
     yield from _stream(ledger, status)
+    yield from _clocks(status)
     yield _gaps(status)
     for name, check in (("quarantine", _quarantine), ("tail", _tail), ("segments", _store)):
         yield _guarded(name, partial(check, ledger))
@@ -168,6 +169,18 @@ def _lag(status: LedgerStatus, waiting: Mapping[Partition, int]) -> Check:
     if alone:
         return Check("lag", DEGRADED, f"{message}; no sink for {', '.join(alone)}: start `lap sink`", figures)
     return Check("lag", OK, message, figures)
+
+
+def _clocks(status: LedgerStatus) -> Iterator[Check]:
+    """Who took leases by a clock that was far ahead, where anybody did."""
+    ahead = {f"{part.stream}/{part.partition}": part for part in status.partitions if part.ahead_holder}
+    if ahead:
+        latest = max(ahead.values(), key=lambda part: part.ahead_ms)
+        message = (
+            f"{latest.ahead_holder} took {counted(len(ahead), 'partition')} by a clock that was"
+            f" {latest.ahead_ms / 3_600_000:.1f} h ahead; nobody waits for it: start `lap sink`, set that clock right"
+        )
+        yield Check("clocks", DEGRADED, message, {"holders": {name: part.ahead_holder for name, part in ahead.items()}})
 
 
 def counted(count: int, noun: str) -> str:

@@ -31,7 +31,8 @@ class PartitionStatus:
 
     `waiting` counts records of the stream that were not read yet, None where unknown; of the `quarantined` ones,
     `retried` were admitted since. `holder` has the partition's lease, empty for nobody. The stream of this
-    identity, empty for none so far, was read up to `position`.
+    identity, empty for none so far, was read up to `position`. `ahead_holder` took a lease by a clock that was
+    `ahead_ms` ahead: nobody waits for it.
     """
 
     stream: str
@@ -46,6 +47,8 @@ class PartitionStatus:
     holder: str
     identity: str
     position: int
+    ahead_holder: str = ""
+    ahead_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ def database_status(ledger: Ledger, *, now_ms: int = 0) -> LedgerStatus:
             quarantined=row.quarantined,
             retried=row.retried,
             holder=row.lease_holder if now_ms < row.lease_until <= now_ms + LONGEST_MS else "",
+            ahead_holder=row.lease_holder if row.lease_until > now_ms + LONGEST_MS else "",
+            ahead_ms=max(0, row.lease_until - now_ms - LONGEST_MS),
             identity=row.identity,
             position=row.next_position,
         )

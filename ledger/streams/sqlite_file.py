@@ -77,10 +77,10 @@ def lacks_room(path: Path) -> bool:
     return disk.f_bavail * disk.f_frsize < INDEX_BYTES
 
 
-def as_it_is(path: Path) -> dict[str, str]:
-    """How to open a file that nobody changes: without locks, or alone where its log holds changes."""
+def has_log(path: Path) -> bool:
+    """Whether the log of a file holds changes that are not in the file yet."""
     log = path.with_name(f"{path.name}-wal")
-    return {} if log.exists() and log.stat().st_size else {"mode": "ro", "immutable": "1"}
+    return log.exists() and log.stat().st_size > 0
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -98,10 +98,10 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _connect_as_it_is(path: Path) -> sqlite3.Connection:
-    query = "&".join(f"{name}={value}" for name, value in as_it_is(path).items())
+    query = "" if has_log(path) else "?mode=ro&immutable=1"  # alone, or without locks
     with sqlite_faults(path):
         connection = sqlite3.connect(
-            f"file:{quote(str(path))}?{query}",
+            f"file:{quote(str(path))}{query}",
             uri=True,
             timeout=WAIT_SECONDS,
             isolation_level=None,

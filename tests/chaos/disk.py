@@ -77,8 +77,8 @@ def commands_when_full(folder: str, template: str) -> dict[str, tuple[int, str]]
     for index in root.glob("*-shm"):
         index.unlink()
     commands = {
-        "status": ("status", "--json"),
         "verify": ("verify",),
+        "status": ("status", "--json"),
         "sql": ("sql", "SELECT count(*) AS n FROM filter_decided", "--json"),
         "backup": ("ledger", "backup", str(disk / "backup")),
     }

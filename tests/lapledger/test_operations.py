@@ -14,8 +14,10 @@ from lapledger.ledger.events import EVENTS, FilterDecided, to_batch
 from lapledger.ledger.frames.frame import Link, Record, encode, genesis, make_frame
 from lapledger.ledger.ops.health import DEGRADED, FAILING, OK
 from lapledger.ledger.store.open_ledger import open_ledger
+from lapledger.ledger.store.sql.leases import Term, take_partition
 from lapledger.ledger.streams.kafka.settings import KafkaSettings
 from lapledger.ledger.streams.producer import partition_of
+from lapledger.workflows.session import now_ms
 from tests.support.lap import Done, lap, process, sql, well
 from tests.support.packages import ACCEPTED, make_package
 
@@ -122,6 +124,21 @@ def test_another_stream_in_its_location_fails(ledger: Path, tmp_path: Path) -> N
     state, checks, code = status(ledger)
     assert (state, checks["stream"]["state"], code) == (FAILING, FAILING, 1)
     assert "recreated" in checks["stream"]["message"]
+
+
+def test_a_holder_whose_clock_was_ahead_is_named(ledger: Path) -> None:
+    """A day ahead: it holds nobody up, and the status says who it was."""
+    with closing(open_ledger(ledger)) as opening:
+        assert take_partition(opening.engine, "facts", 2, Term("tomorrow", now_ms() + 24 * 3_600_000)) == 1
+    _, checks, code = status(ledger)
+    assert (checks["clocks"]["state"], code) == (DEGRADED, 0)
+    assert checks["clocks"]["message"].startswith("tomorrow took 1 partition by a clock that was 23.8 h ahead;")
+    assert checks["lag"]["figures"]["holders"] == {}
+    with closing(open_ledger(ledger)) as opening:
+        assert take_partition(opening.engine, "facts", 2, Term("today", now_ms())) == 2
+    _, checks, _ = status(ledger)
+    assert "clocks" not in checks
+    assert checks["lag"]["figures"]["holders"] == {"facts/2": "today"}
 
 
 def test_records_that_no_reader_knows_degrade(ledger: Path) -> None:

@@ -11,15 +11,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.pool import QueuePool
 
 from lapledger.ledger.disk import make_private
 from lapledger.ledger.errors import FULL, DiskFull, Fault, LapError, Unavailable, UserError, sql_fault
-from lapledger.ledger.streams.sqlite_file import as_it_is, lacks_room
+from lapledger.ledger.streams.sqlite_file import has_log, lacks_room
 
 WAIT_SECONDS = 60
 """How long a writer waits for another, and how long one that stopped within a transaction may hold others up."""
@@ -38,6 +39,8 @@ _PRAGMAS = (
 _WRITES = "lap_writes"
 _FULL: WeakSet[Engine] = WeakSet()
 """Engines whose file is only read, as its disk had no room when it was opened."""
+_COPIES: WeakKeyDictionary[Engine, sqlite3.Connection] = WeakKeyDictionary()
+"""The connection that keeps a copy in memory, as long as its engine lives."""
 
 
 def open_engine(url: URL) -> Engine:
@@ -80,8 +83,10 @@ def sqlite_engine(path: Path) -> Engine:
     the file system is read-only or has no room. UserError when neither is possible.
     """
     full = lacks_room(path)
+    if full and has_log(path):
+        return _engine_in_memory(path)
     fixed = full or (path.is_file() and not os.access(path.parent, os.W_OK))
-    how = as_it_is(path) if full else _read_only(path) if fixed else {}
+    how = {"mode": "ro", "immutable": "1"} if full else _read_only(path) if fixed else {}
     database, query = (_uri(path), {"uri": "true", **how}) if fixed else (str(path), {})
     url = URL.create("sqlite", database=database, query=query)
     engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False})
@@ -89,9 +94,34 @@ def sqlite_engine(path: Path) -> Engine:
         _FULL.add(engine)
     if not fixed:
         event.listen(engine, "do_connect", lambda *_: make_private(path))
-    event.listen(engine, "connect", _on_connect_alone if full else _on_connect_fixed if fixed else _on_connect)
+    event.listen(engine, "connect", _on_connect_fixed if fixed else _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
+
+
+def _engine_in_memory(path: Path) -> Engine:
+    """An engine on a copy in memory of a file whose log has no room for its shared index on the disk."""
+    shared = f"file:{quote(str(path))}-{id(path)}?mode=memory&cache=shared"
+    copy = sqlite3.connect(shared, uri=True, check_same_thread=False)
+    try:
+        with closing(sqlite3.connect(_uri(path), uri=True, timeout=WAIT_SECONDS)) as source:
+            source.execute("PRAGMA locking_mode=EXCLUSIVE")  # the index of its log is then kept in memory
+            source.backup(copy)
+    except sqlite3.Error as error:
+        raise sql_fault(error, f"the database {path}") from error
+    engine = create_engine(
+        "sqlite://", creator=lambda: sqlite3.connect(shared, uri=True, check_same_thread=False), poolclass=QueuePool
+    )
+    _COPIES[engine] = copy
+    _FULL.add(engine)
+    event.listen(engine, "connect", _on_connect_copy)
+    event.listen(engine, "begin", _on_begin)
+    return engine
+
+
+def _on_connect_copy(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # as below
+    connection.execute("PRAGMA query_only=ON")
 
 
 def _uri(path: Path) -> str:
@@ -124,11 +154,6 @@ def _shares_locks(path: Path) -> bool:
 
 def _on_connect_fixed(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # as below
-
-
-def _on_connect_alone(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # as below
-    connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # the index of a log is then kept in memory
 
 
 def _on_connect(connection: Any, _record: Any) -> None:
