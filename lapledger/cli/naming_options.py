@@ -17,10 +17,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def naming_options(function: F) -> F:
-    """Adds --name, --reason, --store and --preview, and --list."""
+    """Adds --name, --reason, --previous, --store and --preview, and --list."""
     options = (
         click.option("--name", default=None, metavar="NAME", help="Store the result under this name, as an event."),
         click.option("--reason", default=None, metavar="TEXT", help="Reason, stored too; required with --name."),
+        click.option(
+            "--previous",
+            default=None,
+            metavar="NAME",
+            help="With --name: the earlier replay whose verdicts are compared.  [default: the latest]",
+        ),
         click.option(
             "--store/--preview",
             default=None,

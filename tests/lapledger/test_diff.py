@@ -128,7 +128,7 @@ def test_programs_of_two_campaigns_do_not_meet(ledger: Path) -> None:
     assert "'loose' (campaign nightly) and 'other' (campaign second)" in done.err
     assert "only through a named calibration" in done.err
     named = lap(
-        "replay", *STRICT[:3], "third", *STRICT[4:], "--against", "other", "--campaign", "nightly", "--ledger", ledger
+        "replay", *STRICT[:3], "third", *STRICT[4:], "--previous", "other", "--campaign", "nightly", "--ledger", ledger
     )
     assert (named.code, named.out) == (2, "")
     assert "only through a named calibration" in named.err

@@ -249,11 +249,11 @@ def test_flips_against_the_latest_or_a_named_earlier_one(ledger: Path) -> None:
     third = ("replay", "--criterion", "top-50", "--name", "half", "--reason", "between")
     latest = well(*third, "--ledger", ledger, "--json").json["replay"]
     assert latest["against"] == second["replay_id"]
-    named = well(*third, "--against", "base", "--ledger", ledger, "--json").json["replay"]
+    named = well(*third, "--previous", "base", "--ledger", ledger, "--json").json["replay"]
     assert named["against"] == first["replay_id"]
     # q of ref10 .. ref40 among the other three: 1/6, 1/3, 2/3, 5/6; middle 1/2: ref30 and ref40 are beyond one half
     assert [flip["program"].split("/")[1].split(".")[0] for flip in named["flips"]] == ["ref30", "ref40"]
-    shown = well(*third, "--against", "base", "--flips", "--ledger", ledger).out
+    shown = well(*third, "--previous", "base", "--flips", "--ledger", ledger).out
     assert "base -> half: 2 verdicts flipped" in shown
     listed = well("replay", "--list", "--ledger", ledger).out
     assert [line.split()[1] for line in listed.splitlines()[1:3]] == ["base", "strict"]
@@ -275,7 +275,7 @@ def test_a_terminal_is_requested(ledger: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--name", "a"), "--reason WORDS"),
+        (("--name", "a"), "--reason TEXT"),
         (("--reason", "b"), "give it a name with --name"),
         (("--store",), "give it a name with --name"),
         (("--name", " ", "--reason", "b"), "one line of text"),
@@ -283,7 +283,12 @@ def test_a_terminal_is_requested(ledger: Path, monkeypatch: pytest.MonkeyPatch) 
         (("--name", "a" * 301, "--reason", "b"), "--name: 301 characters, above the limit of 300"),
         (("--name", "a", "--reason", "b" * 301), "--reason: 301 characters, above the limit of 300"),
         (("--name", "a", "--reason", "b", "--tau", "1", "--tau", "2"), "give one --tau"),
-        (("--name", "a", "--reason", "b", "--against", "none"), "no replay 'none'"),
+        (("--name", "a", "--reason", "b", "--previous", "none"), "no replay 'none'"),
+        (
+            ("--name", "a", "--reason", "b", "--against", "top-30"),
+            "a named replay has one criterion: give one --tau and no --against",
+        ),
+        (("--previous", "a"), "--previous is about a named replay; give it a name with --name"),
     ],
 )
 def test_a_naming_that_does_not_fit_is_refused(ledger: Path, args: tuple, message: str) -> None:

@@ -45,7 +45,7 @@ from lapledger.workflows.malloc import keep_freed_memory
     "--against",
     default=None,
     metavar="NAME|FILE",
-    help="Second criterion: count verdict flips. With --name: an earlier replay.  [default: the latest]",
+    help="Second criterion: count verdict flips.",
 )
 @click.option("--flips", "name_flips", is_flag=True, help="List every program whose verdict flips.")
 @click.option("--k", default=1, type=click.IntRange(1), help="k of pass@k.  [default: 1]")
@@ -84,7 +84,9 @@ def command(
         given := [flag for flag, value in _beside(rest, criterion_flags, taus, against) if value is not None]
     ):
         raise UserError(f"--list shows what is stored and evaluates nothing; omit {', '.join(given)}")
-    naming = Naming.of(rest.pop("name"), rest.pop("reason"), rest.pop("store"), against=against, taus=len(taus))
+    criteria_count = max(len(taus), 1) + (against is not None)
+    stated = (rest.pop(name) for name in ("name", "reason", "store", "previous"))
+    naming = Naming.of(*stated, criteria=criteria_count)
     if rest.pop("listing"):
         with open_questions(location, at) as questions:
             stored = stored_replays(questions)
@@ -96,7 +98,7 @@ def command(
     name_flips, plot = rest.pop("name_flips"), rest.pop("plot")
     k, source, engine = rest.pop("k"), rest.pop("source"), rest.pop("engine")
     criteria = at_taus(*criterion_flags.read(), taus)
-    if against is not None and naming is None:
+    if against is not None:
         criteria.append(read_criterion(against, {}))
     _check(criteria, source=source, alone=name_flips and naming is None)
     needed = frozenset().union(*(criterion.clocks for _, criterion in criteria))
@@ -144,7 +146,12 @@ def _beside(
     rest: Mapping[str, Any], criterion: CriterionFlags, taus: Sequence[str], against: str | None
 ) -> list[tuple[str, object]]:
     """The flags of a question with their values, None where they are not given."""
-    flags = (("--name", rest["name"]), ("--reason", rest["reason"]), ("--store/--preview", rest["store"]))
+    flags = (
+        ("--name", rest["name"]),
+        ("--reason", rest["reason"]),
+        ("--store/--preview", rest["store"]),
+        ("--previous", rest["previous"]),
+    )
     question = (
         ("--criterion", criterion.source),
         ("--tau", taus or None),

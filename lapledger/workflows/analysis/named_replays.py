@@ -24,27 +24,32 @@ class Naming:
     name: str
     reason: str
     store: bool | None
-    against: str | None
+    previous: str | None
 
     @classmethod
     def of(
-        cls, name: str | None, reason: str | None, store: bool | None, *, against: str | None, taus: int
+        cls, name: str | None, reason: str | None, store: bool | None, previous: str | None, *, criteria: int
     ) -> "Naming | None":
         """The naming that the flags state, None without a name; UserError where they do not fit together."""
         if name is None:
             if reason is not None or store is not None:
                 raise UserError("--reason, --store and --preview are about a named replay; give it a name with --name")
+            if previous is not None:
+                raise UserError("--previous is about a named replay; give it a name with --name")
             return None
         if not name.strip() or not name.isprintable():
             raise UserError("--name: a replay's name is one line of text; write for instance --name strict")
         if reason is None or not reason.strip() or not reason.isprintable():
-            raise UserError("a named replay needs its reason, one line of text; add --reason WORDS")
+            raise UserError("a named replay needs its reason, one line of text; add --reason TEXT")
         for flag, text in (("--name", name), ("--reason", reason)):
             if len(text) > LONGEST:
                 raise UserError(f"{flag}: {len(text)} characters, above the limit of {LONGEST}; shorten it")
-        if taus > 1:
-            raise UserError("a named replay has one criterion; give one --tau, and store the next under another name")
-        return cls(name, reason, store, against)
+        if criteria > 1:
+            raise UserError(
+                "a named replay has one criterion: give one --tau and no --against; --previous NAME compares it with an"
+                " earlier replay"
+            )
+        return cls(name, reason, store, previous)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +64,7 @@ class Preview:
 def preview(questions: Questions, judged: JudgedCampaign, naming: Naming) -> Preview:
     """What would be stored. Earlier replays are looked up at everything admitted, whatever cut was judged.
 
-    UserError when the name is taken, the same replay is stored already, or `against` names none of the same campaign.
+    UserError when the name is taken, the same replay is stored already, or `previous` names none of the same campaign.
     """
     from lapledger.consumers.derive.named_replay_writer import Label, check_free, draft
 
@@ -74,13 +79,13 @@ def preview(questions: Questions, judged: JudgedCampaign, naming: Naming) -> Pre
 
 
 def _earlier(questions: Questions, campaign: str, naming: Naming) -> dict[str, Any] | None:
-    """The replay that `against` names, else the latest of the campaign that holds its verdicts, if there is one."""
+    """The replay that `previous` names, else the latest of the campaign that holds its verdicts, if there is one."""
     from lapledger.consumers.derive.named_replay_reader import find_replay, named
 
-    if naming.against is None:
+    if naming.previous is None:
         rows = [row for row in named(questions) if row["campaign_id"] == campaign and row["verdicts_blob"]]
         return rows[-1] if rows else None
-    row = find_replay(questions, naming.against)
+    row = find_replay(questions, naming.previous)
     if row["campaign_id"] != campaign:
         raise UserError(
             f"replay {row['name']!r} is of campaign {row['campaign_id']!r}, this one of {campaign!r}: programs of "
@@ -88,7 +93,7 @@ def _earlier(questions: Questions, campaign: str, naming: Naming) -> dict[str, A
         )
     if row["verdicts_blob"] is None:
         raise UserError(
-            f"replay {row['name']!r} holds no verdicts; name another with --against, or compare by `lap diff`"
+            f"replay {row['name']!r} holds no verdicts; name another with --previous, or compare by `lap diff`"
         )
     return row
 
