@@ -1,4 +1,4 @@
-"""Every command of the README and the tutorial is run as it stands there, in order, on a copy of the demo's ledger."""
+"""Every command of the README and of these pages is run as it stands, in order, on a copy of the demo's ledger."""
 
 import os
 import re
@@ -17,7 +17,9 @@ from tests.support.packages import make_package
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-PAGES = README + (ROOT / "docs" / "tutorial.md").read_text()
+PAGES = README + "".join(
+    (ROOT / "docs" / f"{name}.md").read_text() for name in ("tutorial", "estimates", "sweeping", "simulating")
+)
 MAKEFILE = (ROOT / "Makefile").read_text()
 BIN = Path(sys.executable).parent
 
