@@ -62,15 +62,15 @@ def test_flips_with_the_timings_that_turned_them(ledger: Path) -> None:
 
 def test_the_table_reports_the_same(ledger: Path) -> None:
     """One block a flip, then the summary by model and kind, and both cuts."""
-    done = well("diff", "loose", "strict", "--rows", "1", "--ledger", ledger)
+    done = well("diff", "loose", "strict", "--limit-rows", "1", "--ledger", ledger)
     assert f"{program_id(STEPS, 'middle')}  (model)  pass -> fail" in done.out
     assert "25 ms, percentile 50.0 (rank 4 of 8), between ref20." in done.out
     assert "loose -> strict: 4 flips" in done.out
     rows = [line.split() for line in done.out.splitlines() if "pass -> fail  " in line]
     assert [(row[0], row[-1]) for row in rows if row[0] in ("human", "model")] == [("human", "3"), ("model", "1")]
     assert done.out.count("cut control=") == 2
-    assert "3 more flips; --rows 0 shows all" in done.err
-    assert well("diff", "loose", "strict", "--rows", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
+    assert "3 more flips; --limit-rows 0 shows all" in done.err
+    assert well("diff", "loose", "strict", "--limit-rows", "0", "--ledger", ledger).out.count("\n  timing  ") == 4
 
 
 def test_a_limit_in_force_is_reported(ledger: Path) -> None:

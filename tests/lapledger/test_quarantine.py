@@ -63,7 +63,7 @@ def test_every_record_is_listed_and_counted(ledger: Path) -> None:
     assert result["cut"] == well("status", "--partitions", "--ledger", ledger, "--json").json["cut"]
     item = well("quarantine", "list", "--reason", "bad-header", "--ledger", ledger, "--json").json
     assert [line["id"] for line in item["records"]] == [3]
-    page = well("quarantine", "list", "--rows", 1, "--after", 1, "--ledger", ledger)
+    page = well("quarantine", "list", "--limit-rows", 1, "--after", 1, "--ledger", ledger)
     assert "no event type filter.decided version 1 is known here" in page.out
     assert "lap quarantine list --after 2" in page.err
     assert "\x1b" not in well("quarantine", "list", "--ledger", ledger).out

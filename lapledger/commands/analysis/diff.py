@@ -50,7 +50,12 @@ class _Arm:
 @click.option("--criterion-b", "second", default=None, metavar="NAME|FILE", help="Criterion in place of replay B.")
 @from_option
 @click.option(
-    "--rows", default=20, type=click.IntRange(0), metavar="N", help="Most flips to show; 0: all.  [default: 20]"
+    "--limit-rows",
+    "rows",
+    default=20,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Most flips to show; 0: all.  [default: 20]",
 )
 @engine_options
 @campaign_option
@@ -190,7 +195,7 @@ def _show(compared: _Compared, limit: int) -> None:
     for change in changes[:limit]:
         show_change(change, before, after)
     if len(changes) > limit:
-        print_message(f"{count(len(changes) - limit, 'more flip')}; --rows 0 shows all, --json lists them")
+        print_message(f"{count(len(changes) - limit, 'more flip')}; --limit-rows 0 shows all, --json lists them")
     rows = [*tally(changes)]
     print_table(
         ("model", "flip", "programs"), rows, title=f"{before.name} -> {after.name}: {count(len(changes), 'flip')}"

@@ -50,7 +50,9 @@ def _ledger(ledger: str | None) -> Iterator["Ledger"]:
 @command.command("list")
 @reason_option
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="ID", help="Only records after this one.")
-@click.option("--rows", "most", type=click.IntRange(min=1), default=100, metavar="N", help="Most rows.  [default: 100]")
+@click.option(
+    "--limit-rows", "most", type=click.IntRange(min=1), default=100, metavar="N", help="Most rows.  [default: 100]"
+)
 @ledger_option
 @json_option
 def list_(reason: str | None, after: int, most: int, ledger: str | None, as_json: bool) -> None:
