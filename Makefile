@@ -25,8 +25,9 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(UV)
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt overrides-dev.txt | $(UV)
+$(VENV)/.dev: pyproject.toml constraints.txt overrides-dev.txt readers.txt | $(UV)
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --override overrides-dev.txt --editable '.[dev]'
+	@$(UV) pip install --quiet --python $(BIN)/python --target $(VENV)/readers --no-deps --requirement readers.txt
 	@touch $@ $(VENV)/.core
 
 install: $(VENV)/.core  ## make the environment in .venv

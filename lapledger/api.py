@@ -149,32 +149,33 @@ class Ledger:
 
         `criterion` is a preset, a TOML file or a `Criterion`, by default plain correctness. `timeout` (seconds, or
         "500ms"), `calibration` (a kind, such as "affine") and `settings` (any other keys) override its keys;
-        `calibration_from` names the campaign that the calibration comes from. `model` keeps what concerns one
-        model; `k` is that of pass@k. UserError for an unknown name, key or value.
+        `calibration_from` names the campaign that the calibration comes from. `model` judges the
+        programs of one model alone; `k` is that of pass@k. UserError for an unknown name, key or value.
         """
         from lapledger.replay.loading import judge_campaign, load
-        from lapledger.workflows.analysis.replay_campaign import at_taus
+        from lapledger.workflows.analysis.replay_campaign import at_taus, known_models
 
         name, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, timeout)
         criteria = at_taus(name, chosen, tau_texts(tau))
         snapshot = load(self._open(), campaign)
+        models = known_models(snapshot, [] if model is None else [model])
         judged = [
             judge_campaign(
-                self._open(), snapshot, parsed, name=named, source=calibration_from, k=k, criteria=len(criteria)
+                self._open(),
+                snapshot,
+                parsed,
+                name=named,
+                source=calibration_from,
+                k=k,
+                criteria=len(criteria),
+                models=models,
             )
             for named, parsed in criteria
         ]
-        if model is not None and model not in judged[0].models:
-            raise UserError(f"no program of model {model!r}; the models are {', '.join(judged[0].models)}")
-        rows = [
-            {"criterion": answer.name, **_estimate_row(row)}
-            for answer in judged
-            for row in answer.estimate_rows
-            if model in (None, row["model"])
-        ]
+        rows = [{"criterion": answer.name, **_estimate_row(row)} for answer in judged for row in answer.estimate_rows]
         counts = ("criterion", "model", "problems", "programs", "undecided")
         visible = (*counts, f"pass@{k}", "low", "high", "upper_bound")
-        return Replay(table_of(rows, visible), self.cut, judged, model, visible=visible)
+        return Replay(table_of(rows, visible), self.cut, judged, visible=visible)
 
     def compare(
         self,

@@ -167,7 +167,6 @@ class Replay(Table):
     """Stored results scored under one criterion or several: one row a criterion and model, shares in [0, 1]."""
 
     judged: "Sequence[JudgedCampaign]"
-    model: str | None = None  # the one whose rows, verdicts and curve these are; None for all
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -183,7 +182,6 @@ class Replay(Table):
             {"criterion": judged_campaign.name, **row}
             for judged_campaign in self.judged
             for row in verdict_rows(judged_campaign)
-            if self.model in (None, judged_campaign.model_of(row["program"]))
         ]
         return Table(table_of(rows, ("criterion", "program", "status", "q", "references", "reason")), self.cut)
 
@@ -208,7 +206,6 @@ class Replay(Table):
             for before, after in pairwise(self.judged)
             for changes in verdict_changes(before, after, timed=False)
             for change in changes
-            if self.model in (None, change.model)
         ]
         names = ("from", "to", "program", "model", "before", "after", "reason_before", "reason_after")
         return Table(pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names])), self.cut)
@@ -217,8 +214,7 @@ class Replay(Table):
         """pass@1 against tau with its 95% interval, one curve a model, under the first criterion."""
         from lapledger.workflows.analysis.replay_campaign import tau_picture
 
-        models = None if self.model is None else {self.model}
-        return Picture(tau_picture(self.judged[0], kind, models=models), kind)
+        return Picture(tau_picture(self.judged[0], kind), kind)
 
     def lines(self) -> list[str]:
         """The campaign, and the warnings."""

@@ -3,7 +3,7 @@
 What a command, an export, a screen, an audit or a reward adds to it is a function of a `JudgedCampaign`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from lapledger.replay.estimates import Estimate, estimate, resolution_warning
 from lapledger.replay.judging.gates import Verdicts, decide
 from lapledger.replay.loading.calibrations import Calibration, find_calibration
 from lapledger.replay.loading.snapshots import Snapshot, load
-from lapledger.replay.measurements import ProblemMeasurements
+from lapledger.replay.measurements import ProblemMeasurements, of_models
 from lapledger.replay.package_limits import NO_LIMITS, enforce
 from lapledger.replay.studies.warnings import warnings_of
 
@@ -69,6 +69,7 @@ class JudgedCampaign(MeasuredCampaign):
     verdicts: Sequence[Verdicts]
     k: int = 1  # of pass@k
     engine: Engine = AUTO
+    chosen: frozenset[str] | None = None  # the models whose programs were judged; None for all
 
     @cached_property
     def estimates(self) -> Sequence[Estimate]:
@@ -91,14 +92,6 @@ class JudgedCampaign(MeasuredCampaign):
         """The same without the number of references."""
         return warnings_of(self.measurements, {self.name: self.criterion}, self.fit)
 
-    def model_of(self, program: str) -> str:
-        """The model that wrote a candidate; KeyError for a program that is none."""
-        return self._models[program]
-
-    @cached_property
-    def _models(self) -> Mapping[str, str]:
-        return {program: m.models[row] for m in self.measurements for row, program in enumerate(m.programs)}
-
     def of(self, problem: str) -> tuple[ProblemMeasurements, Verdicts]:
         """The measurements and the verdicts of one problem; KeyError when the campaign has none of that id."""
         return {m.problem: (m, v) for m, v in zip(self.measurements, self.verdicts, strict=True)}[problem]
@@ -116,7 +109,9 @@ class JudgedCampaign(MeasuredCampaign):
 
     def under(self, criterion: Criterion, name: str) -> "JudgedCampaign":
         """The same facts, with the same calibration, judged under another criterion."""
-        return judge_snapshot(self.snapshot, criterion, self.calibration, name=name, k=self.k, engine=self.engine)
+        return judge_snapshot(
+            self.snapshot, criterion, self.calibration, name=name, k=self.k, engine=self.engine, models=self.chosen
+        )
 
 
 def judge_campaign(
@@ -130,6 +125,7 @@ def judge_campaign(
     engine: Engine = AUTO,
     on_progress: Callable[[int], object] = nothing,
     criteria: int = 1,
+    models: Collection[str] | None = None,
 ) -> JudgedCampaign:
     """One campaign judged under one criterion, at the cut of `questions`.
 
@@ -137,14 +133,22 @@ def judge_campaign(
     `name` is what tables call the criterion. `source` names the campaign that the calibration comes from, for a
     criterion that asks for one; `k` is that of pass@k; `engine` says who judges, which changes no verdict;
     `on_progress` gets the number of problems that each step has judged; `criteria` is how many will be put to the
-    snapshot in all, by which an engine is chosen.
+    snapshot in all, by which an engine is chosen; `models` are those whose programs are judged, None for all.
 
     UserError where there is no such campaign or no usable calibration; ReplayError for what the engine refuses.
     """
     snapshot = campaign if isinstance(campaign, Snapshot) else load(questions, campaign)
     calibration = find_calibration(questions, snapshot.name, criterion, source=source)
     return judge_snapshot(
-        snapshot, criterion, calibration, name=name, k=k, engine=engine, on_progress=on_progress, criteria=criteria
+        snapshot,
+        criterion,
+        calibration,
+        name=name,
+        k=k,
+        engine=engine,
+        on_progress=on_progress,
+        criteria=criteria,
+        models=models,
     )
 
 
@@ -159,15 +163,17 @@ def judge_snapshot(
     on_progress: Callable[[int], object] = nothing,
     keep: bool = False,
     criteria: int = 1,
+    models: Collection[str] | None = None,
 ) -> JudgedCampaign:
     """A snapshot judged under a criterion with a calibration that was found before; see `judge_campaign`.
 
     With `keep` numpy keeps what does not depend on tau, so that `JudgedCampaign.at` is cheap; it takes memory.
     """
-    measurements = prepare(snapshot, criterion, calibration)
+    measurements = of_models(prepare(snapshot, criterion, calibration), models)
     verdicts = engine.judge(measurements, criterion, on_progress, keep=keep, criteria=criteria)
+    chosen = None if models is None else frozenset(models)
     return JudgedCampaign(
-        snapshot, criterion, calibration, measurements, name=name, verdicts=verdicts, k=k, engine=engine
+        snapshot, criterion, calibration, measurements, name=name, verdicts=verdicts, k=k, engine=engine, chosen=chosen
     )
 
 

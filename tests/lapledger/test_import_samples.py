@@ -86,6 +86,16 @@ def test_a_file_gives_what_the_same_programs_in_a_package_give(ledger: Path, tmp
     criteria = well("replay", "--tau", "100", "--tau", "50", "--ledger", ledger, "--json").json["criteria"]
     values = [{row["model"]: row["value"] for row in criterion["estimates"]} for criterion in criteria]
     assert values == [{"human": 0.5, "new": 0.5}, {"human": 0.25, "new": 0.25}]
+    more = write(tmp_path / "more.jsonl", *({"task_id": name, "completions": completions[:2]} for name in PROBLEMS))
+    imported(ledger, more, "--model", "few")
+    well("run", "--campaign", "again", "--slots", 2, "--ledger", ledger)
+    at = ("--campaign", "again", "--k", 3, "--ledger", ledger)
+    assert "few: problem" in lap("replay", *at).err  # which has two samples on each
+    (criterion,) = well("replay", *at, "--model", "new", "--json").json["criteria"]
+    ((model, value),) = ((row["model"], row["value"]) for row in criterion["estimates"])
+    assert (model, value) == ("new", pytest.approx(1 - 4 / 56))  # 1 - C(4, 3) / C(8, 3) on each problem
+    assert {row["program"].split("/")[0].split(".")[0] for row in criterion["verdicts"]} == set(PROBLEMS)
+    assert len(criterion["verdicts"]) == 24
 
 
 def test_a_completion_without_a_program_counts_as_one(ledger: Path, tmp_path: Path) -> None:

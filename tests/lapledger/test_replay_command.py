@@ -288,6 +288,7 @@ def test_a_terminal_is_requested(ledger: Path, monkeypatch: pytest.MonkeyPatch) 
             ("--name", "a", "--reason", "b", "--against", "top-30"),
             "a named replay has one criterion: give one --tau and no --against",
         ),
+        (("--name", "a", "--reason", "b", "--model", "human"), "judges the programs of every model; omit --model"),
         (("--previous", "a"), "--previous is about a named replay; give it a name with --name"),
     ],
 )

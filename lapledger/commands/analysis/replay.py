@@ -28,7 +28,7 @@ from lapledger.workflows.analysis.criterion_arguments import read_criterion
 from lapledger.workflows.analysis.judge import judge_with_progress
 from lapledger.workflows.analysis.named_replays import Naming, preview, stored_replays
 from lapledger.workflows.analysis.named_replays import as_json as replay_json
-from lapledger.workflows.analysis.replay_campaign import at_taus, tau_picture
+from lapledger.workflows.analysis.replay_campaign import at_taus, known_models, tau_picture
 from lapledger.workflows.malloc import keep_freed_memory
 
 
@@ -48,6 +48,13 @@ from lapledger.workflows.malloc import keep_freed_memory
     help="Second criterion: count verdict flips.",
 )
 @click.option("--flips", "name_flips", is_flag=True, help="List every program whose verdict flips.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="NAME",
+    help="Judge only the programs of this model; repeat.",
+)
 @click.option("--k", default=1, type=click.IntRange(1), help="k of pass@k.  [default: 1]")
 @from_option
 @click.option("--plot", default=None, metavar="FILE", type=click.Path(), help="Plot pass@1 against tau (.png or .svg).")
@@ -86,7 +93,7 @@ def command(
         raise UserError(f"--list shows what is stored and evaluates nothing; omit {', '.join(given)}")
     criteria_count = max(len(taus), 1) + (against is not None)
     stated = (rest.pop(name) for name in ("name", "reason", "store", "previous"))
-    naming = Naming.of(*stated, criteria=criteria_count)
+    naming = Naming.of(*stated, criteria=criteria_count, every_model=not rest["models"])
     if rest.pop("listing"):
         with open_questions(location, at) as questions:
             stored = stored_replays(questions)
@@ -105,6 +112,7 @@ def command(
     clocks = CLOCKS if naming else needed  # flips may concern any other
     with open_questions(location, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
+        models = known_models(snapshot, rest.pop("models"))
         judged = [
             judge_with_progress(
                 questions,
@@ -115,6 +123,7 @@ def command(
                 k=k,
                 engine=engine,
                 criteria=len(criteria),
+                models=models,
                 reporter=TERMINAL,
             )
             for name, criterion in criteria
@@ -157,6 +166,7 @@ def _beside(
         ("--tau", taus or None),
         ("--against", against),
         ("--plot", rest["plot"]),
+        ("--model", rest["models"] or None),
     )
     return [*flags, *question, ("--flips", rest["name_flips"] or None), ("--calibration-from", rest["source"])]
 

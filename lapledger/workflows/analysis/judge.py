@@ -4,7 +4,7 @@ The tables themselves are in `render.replay_table`.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -33,6 +33,7 @@ def judge_with_progress(
     k: int = 1,
     engine: Engine = AUTO,
     criteria: int = 1,
+    models: Collection[str] | None = None,
     reporter: Reporter = LOGGING,
 ) -> JudgedCampaign:
     """`judge_campaign` with a bar where there are many problems.
@@ -50,6 +51,7 @@ def judge_with_progress(
         k=k,
         engine=engine,
         criteria=criteria,
+        models=models,
     )
     if len(snapshot.problems) < BAR_FROM:
         return judged()

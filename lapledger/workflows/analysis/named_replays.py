@@ -28,7 +28,14 @@ class Naming:
 
     @classmethod
     def of(
-        cls, name: str | None, reason: str | None, store: bool | None, previous: str | None, *, criteria: int
+        cls,
+        name: str | None,
+        reason: str | None,
+        store: bool | None,
+        previous: str | None,
+        *,
+        criteria: int,
+        every_model: bool,
     ) -> "Naming | None":
         """The naming that the flags state, None without a name; UserError where they do not fit together."""
         if name is None:
@@ -49,6 +56,8 @@ class Naming:
                 "a named replay has one criterion: give one --tau and no --against; --previous NAME compares it with an"
                 " earlier replay"
             )
+        if not every_model:
+            raise UserError("a named replay judges the programs of every model; omit --model")
         return cls(name, reason, store, previous)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lapledger.ledger.errors import UserError
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.loading import JudgedCampaign
+from lapledger.replay.loading import JudgedCampaign, Snapshot
 
 if TYPE_CHECKING:
     from lapledger.replay.plots.figure import Kind
@@ -18,6 +19,15 @@ def at_taus(name: str, criterion: Criterion, taus: Sequence[str]) -> list[Named]
     """The criterion at each tau, called `p_TAU` behind its name where it is not the default; itself without a tau."""
     prefix = "" if criterion == Criterion() else f"{name} "
     return [(f"{prefix}p_{tau}", replace(criterion, tau=tau)) for tau in taus] or [(name, criterion)]
+
+
+def known_models(snapshot: Snapshot, names: Collection[str]) -> frozenset[str] | None:
+    """The models of these names, None for none; UserError where the campaign has no program of one."""
+    known = sorted({model for m in snapshot.problems for model in m.models})
+    for name in names:
+        if name not in known:
+            raise UserError(f"no program of model {name!r}; the models are {', '.join(known)}")
+    return frozenset(names) or None
 
 
 def tau_picture(judged: JudgedCampaign, kind: "Kind", *, models: Collection[str] | None = None) -> bytes:
