@@ -193,6 +193,7 @@ ROW = {"task_id": "sums", "completion": block(RIGHT)}
 MISTAKES = {
     "unknown": ([ROW, ROW | {"task_id": "other\x1b[31m"}], (), "1 problem is not in the ledger: 'other [31m'"),
     "nothing": ([], (), "holds no row"),
+    "no-completion": ([{"task_id": "sums", "completions": []}], (), "holds no completion"),
     "no-problem": ([{"completion": "x"}], (), "row 1: no field names the problem; add --map problem=FIELD"),
     "no-text": ([{"task_id": "sums"}], (), "row 1: no field holds a completion"),
     "odd-text": ([ROW | {"completion": 5}], (), "is neither a text nor a conversation"),

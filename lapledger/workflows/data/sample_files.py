@@ -85,6 +85,8 @@ def _check_file(path: Path, ids: Mapping[str, str], options: SampleOptions) -> C
         stated |= set() if sample.group is None else {key[:3]}
         models[key[0]] += 1
         problems.add(ids[sample.problem])
+    if not models and not unmatched:
+        raise UserError(f"{shown(path.name)}: holds no completion; is this the file of samples?")
     return CheckedFile(path, digest_of(path), models, frozenset(problems), unmatched)
 
 
