@@ -184,26 +184,31 @@ class Ledger:
         criterion: "str | PathLike[str] | Criterion | None" = None,
         *,
         tau: Taus = (100, 50, 30, 10),
+        timeout: str | float | None = None,
         calibration: str | None = None,
+        calibration_from: str | None = None,
         settings: Mapping[str, Any] | None = None,
         campaigns: tuple[str | None, str | None] = (None, None),
         k: int = 1,
         seed: int = 0,
+        resamples: int = 10_000,
+        adjust: str = "holm",
     ) -> Comparison:
         """Two models, or patterns of training runs, on the same problems: differences, win rates, a noise baseline.
 
-        `campaigns` are those of A and B; two campaigns are compared through a stored `calibration` only. `seed` is
-        that of the bootstrap. UserError where a pattern matches no model.
+        `campaigns` are those of A and B; two campaigns are compared through a stored `calibration` only, and
+        `calibration_from` names its campaign where several are stored. `seed` and `resamples` are those of the
+        bootstrap; `adjust` is how p values hold over all comparisons. UserError where a pattern matches no model.
         """
         from lapledger.workflows.analysis.compare import ComparisonOptions, compare, same_code
         from lapledger.workflows.analysis.comparison_arms import find_arms
         from lapledger.workflows.analysis.tiers import tiers
 
         queries = self._open()
-        _, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, None)
-        arms = find_arms(queries, (a, b), campaigns, chosen, criteria=len(tau_texts(tau)))
+        _, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, timeout)
+        arms = find_arms(queries, (a, b), campaigns, chosen, source=calibration_from, criteria=len(tau_texts(tau)))
         of_problem, _ = tiers(queries, arms.a.judged.measurements, "auto")
-        options = ComparisonOptions(tuple(tau_texts(tau)), k, seed, 10_000, "holm")
+        options = ComparisonOptions(tuple(tau_texts(tau)), k, seed, resamples, adjust)
         tables = compare(arms, options, of_problem, same_code(queries, arms, None))
         rows = [
             {"tau": row.tau, "tier": row.tier, **asdict(row.estimate), "adjusted_p": row.adjusted_p}
@@ -218,6 +223,9 @@ class Ledger:
         criterion: "str | PathLike[str] | Criterion | None" = None,
         *,
         tau: str | float | None = None,
+        timeout: str | float | None = None,
+        calibration: str | None = None,
+        calibration_from: str | None = None,
         settings: Mapping[str, Any] | None = None,
         campaign: str | None = None,
     ) -> Explanations:
@@ -231,10 +239,11 @@ class Ledger:
 
         queries = self._open()
         row = find_program(queries, program)
-        overrides = {**(settings or {}), "tau": None if tau is None else str(tau)}
+        overrides = {**(settings or {}), "tau": None if tau is None else str(tau), "calibration": calibration}
         criteria = reward_criteria(queries, row["program_id"], campaign)
-        if criterion is not None or any(value is not None for value in overrides.values()) or not criteria:
-            criteria = [NamedCriterion(campaign, *named_criterion(criterion, overrides, None))]
+        if criterion is not None or timeout or any(value is not None for value in overrides.values()) or not criteria:
+            named = named_criterion(criterion, overrides, timeout)
+            criteria = [NamedCriterion(campaign, *named, source=calibration_from)]
         rows = explain_verdicts(queries, row["program_id"], criteria)
         visible = ("criterion", "campaign", "status", "deciding_test", "q_lo", "q_hi", "factor")
         return Explanations(table_of(rows, visible), self.cut, row, visible=visible)

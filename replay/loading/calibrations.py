@@ -32,7 +32,9 @@ def find_calibration(
     """
     if criterion.calibration == "none":
         if source is not None:
-            raise UserError(f"--calibration-from {source}: the criterion uses no calibration; add --calibration KIND")
+            raise UserError(
+                f"calibration from {source}: the criterion uses no calibration; choose its kind, for instance affine"
+            )
         return None
     rows = questions.rows(
         _FITS,
@@ -53,7 +55,8 @@ def find_calibration(
     if len(usable) > 1:
         sources = ", ".join(sorted(usable))
         raise UserError(
-            f"several calibrations into campaign {target!r} are stored, from {sources}; give --calibration-from"
+            f"several calibrations into campaign {target!r} are stored, from {sources}; name the campaign of one"
+            " (--calibration-from, or calibration_from in Python)"
         )
     (calibration_id,) = usable.values()
     return stored_calibration(questions, calibration_id)

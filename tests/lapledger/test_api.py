@@ -174,6 +174,15 @@ def test_a_comparison_is_that_of_the_command(ledger: lapledger.Ledger, demo: Pat
     ]
     assert {row["difference"] for row in comparison} == {0.0}
     assert list(comparison.warnings) == shown["warnings"]
+    two = ledger.compare("tuned-0", "tuned-100", tau=[50, 30], timeout="500ms", resamples=200, adjust="fdr_bh", seed=3)
+    flags = ("--timeout", "500ms", "--resamples", 200, "--adjust", "fdr_bh", "--seed", 3)
+    shown = well("compare", "tuned-0", "tuned-100", *flags, *args).json
+    assert [(row["tau"], row["tier"], row["difference"], row["adjusted_p"]) for row in two] == [
+        (row["tau"], row["tier"], row["estimate"]["difference"], row["adjusted_p"]) for row in shown["differences"]
+    ]
+    assert two.tables.differences[0].estimate.bootstrapped == tuple(shown["differences"][0]["estimate"]["bootstrapped"])
+    with pytest.raises(lapledger.UserError, match=r"^calibration from main: the criterion uses no calibration"):
+        ledger.compare("human", "human", calibration_from="main")
 
 
 def test_an_explanation_is_that_of_the_command(ledger: lapledger.Ledger, demo: Path) -> None:
@@ -187,6 +196,8 @@ def test_an_explanation_is_that_of_the_command(ledger: lapledger.Ledger, demo: P
     assert explained.program == shown["program"]
     (second,) = ledger.why("pairsums/bisect_all", "top-30", tau=10)
     assert (second["criterion"], second["tau"], second["reward"]) == ("top-30+tau=10", "10", None)
+    (third,) = ledger.why("pairsums/bisect_all", timeout="1ms")
+    assert (third["criterion"], third["status"]) == ("correct+timeout_ms=1", "fail")
 
 
 def test_a_cut_gives_the_same_answer_later(ledger: lapledger.Ledger, demo: Path) -> None:

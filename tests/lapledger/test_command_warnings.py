@@ -168,7 +168,7 @@ def test_why_is_reported_which_calibration(extrapolated: Path, tmp_path: Path) -
     well("calibrate", "--from", "other", "--to", "some", cwd=tmp_path)
     args = ("why", f"{PROBLEMS[0]}/top-1-1", *MAPPED)
     refused = lap(*args, cwd=tmp_path)
-    assert (refused.code, "from main, other; give --calibration-from" in refused.err) == (2, True)
+    assert (refused.code, "from main, other; name the campaign of one (--calibration-from" in refused.err) == (2, True)
     for source in ("main", "other"):
         (result,) = well(*args, "--calibration-from", source, "--json", cwd=tmp_path).json["explanations"]
         single = well("replay", *MAPPED, "--calibration-from", source, "--json", cwd=tmp_path).json["criteria"][0]

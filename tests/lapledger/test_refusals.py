@@ -34,11 +34,11 @@ NIGHTLY = ("--campaign", "nightly")
         (("replay", "--calibration-from", "main"), "--calibration-from main: no criterion here uses a calibration"),
         (
             ("sweep", "--tau", "50", "--calibration-from", "main"),
-            "--calibration-from main: the criterion uses no calibration",
+            "calibration from main: the criterion uses no calibration",
         ),
         (
             ("compare", "base", "run-1k", "--calibration-from", "main"),
-            "--calibration-from main: the criterion uses no calibration",
+            "calibration from main: the criterion uses no calibration",
         ),
         (
             ("diff", "--criterion-a", "top-30", "--criterion-b", "top-50", "--calibration-from", "main"),
