@@ -14,7 +14,7 @@ from lapledger.ledger.questions.queries import Questions
 from lapledger.ledger.store.open_ledger import open_ledger
 from lapledger.workflows.execution.run_campaign import alone
 from tests.support.lap import LAP, environment, lap, process, sql, well
-from tests.support.packages import PROGRAMS, make_package
+from tests.support.packages import ACCEPTED, PROGRAMS, make_package
 from tests.support.screen_ledgers import append
 
 
@@ -22,7 +22,8 @@ from tests.support.screen_ledgers import append
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ledger in `.lap`: one problem, six programs, campaign `main`, one stale label."""
     home = tmp_path_factory.mktemp("home")
-    programs = {**PROGRAMS, "wrong_answer/right_after_all.py": PROGRAMS["accepted/quick.py"] + "# labelled wrongly\n"}
+    programs = {**PROGRAMS, "wrong_answer/right_after_all.py": ACCEPTED + "# labelled wrongly\n"}
+    programs["accepted/slower.py"] = f"import time\ntime.sleep(0.4)\n{ACCEPTED}"  # far more than a busy machine adds
     well("ledger", "init", cwd=home)
     well("import", "icpc", make_package(home / "sums", programs, large=3), cwd=home)
     well("run", "--campaign", "main", cwd=home)
