@@ -152,26 +152,14 @@ class Ledger:
         `calibration_from` names the campaign that the calibration comes from. `model` judges the
         programs of one model alone; `k` is that of pass@k. UserError for an unknown name, key or value.
         """
-        from lapledger.replay.loading import judge_campaign, load
-        from lapledger.workflows.analysis.replay_campaign import at_taus, known_models
+        from lapledger.replay.loading import load
+        from lapledger.workflows.analysis.replay_campaign import at_taus, judge_criteria, known_models
 
         name, chosen = named_criterion(criterion, {**(settings or {}), "calibration": calibration}, timeout)
         criteria = at_taus(name, chosen, tau_texts(tau))
         snapshot = load(self._open(), campaign)
         models = known_models(snapshot, [] if model is None else [model])
-        judged = [
-            judge_campaign(
-                self._open(),
-                snapshot,
-                parsed,
-                name=named,
-                source=calibration_from,
-                k=k,
-                criteria=len(criteria),
-                models=models,
-            )
-            for named, parsed in criteria
-        ]
+        judged = judge_criteria(self._open(), snapshot, criteria, source=calibration_from, k=k, models=models)
         rows = [{"criterion": answer.name, **_estimate_row(row)} for answer in judged for row in answer.estimate_rows]
         counts = ("criterion", "model", "problems", "programs", "undecided")
         visible = (*counts, f"pass@{k}", "low", "high", "upper_bound")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -190,12 +189,12 @@ class Replay(Table):
         """The candidates whose verdict differs between each criterion and the next, with both verdicts and reasons."""
         import pyarrow as pa
 
-        from lapledger.replay.explanations.flips import verdict_changes
+        from lapledger.workflows.analysis.replay_campaign import flips_between
 
         rows = [
             {
-                "from": before.name,
-                "to": after.name,
+                "from": before,
+                "to": after,
                 "program": change.program,
                 "model": change.model,
                 "before": change.before.name.lower(),
@@ -203,8 +202,7 @@ class Replay(Table):
                 "reason_before": change.reason_before,
                 "reason_after": change.reason_after,
             }
-            for before, after in pairwise(self.judged)
-            for changes in verdict_changes(before, after, timed=False)
+            for before, after, changes in flips_between(self.judged)
             for change in changes
         ]
         names = ("from", "to", "program", "model", "before", "after", "reason_before", "reason_after")

@@ -165,6 +165,11 @@ def read(m: ProblemMeasurements, criterion: Criterion) -> Readings:
     return Readings(m.outcome, durations(m, criterion), kill_bounds(m, criterion))
 
 
+def correctness_of(m: ProblemMeasurements) -> Criterion:
+    """The criterion of plain correctness, under the limits that the measurements were read with."""
+    return Criterion(own_limits="enforced" if m.own_limits else "ignored")
+
+
 def durations(m: ProblemMeasurements, criterion: Criterion) -> Ints:
     """Durations in ns as the criterion reads them [P, T], or bytes on the clock `memory`; -1 without a repetition.
 

@@ -59,6 +59,10 @@ class Study:
 
         return measure_campaign(questions, self.campaign, criterion, source=self.source)
 
+    def measure_plainly(self, questions: "Questions", criteria: Mapping[str, Criterion]) -> "MeasuredCampaign":
+        """The campaign without a calibration, for criteria that agree on a problem's own limits."""
+        return self.measure(questions, Criterion(own_limits=next(iter(criteria.values())).own_limits))
+
 
 def study_options(*, calibrated: bool, device: bool = True) -> Callable[[Command], Command]:
     """Adds --out, --exact, --campaign, --ledger, --at, --json, the engine; where `calibrated` --calibration-from.

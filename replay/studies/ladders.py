@@ -16,7 +16,7 @@ from lapledger.replay.criteria import Criterion
 from lapledger.replay.devices.questions import VerdictQuestion
 from lapledger.replay.judging.gates import Status, Verdicts, judge
 from lapledger.replay.judging.rewards import reward
-from lapledger.replay.measurements import Bools, Floats, Ints, ProblemMeasurements
+from lapledger.replay.measurements import Bools, Floats, Ints, ProblemMeasurements, correctness_of
 from lapledger.replay.studies.models import HUMAN
 
 POINTS = 21
@@ -44,7 +44,7 @@ def ladder(m: ProblemMeasurements, generator: np.random.Generator, *, model: str
     programs go by their ids. A program whose correctness is undecided, or whose speed is unknown, is excluded.
     """
     m = _among(m, model)
-    return _ladder(m, judge(m, ORDER), generator, model)
+    return _ladder(m, judge(m, correctness_of(m)), generator, model)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,8 @@ class LadderQuestion(VerdictQuestion[LadderResult]):
 
     def under(self) -> tuple[Criterion, ...]:
         """The criterion that orders programs, then every simulated criterion."""
-        return (ORDER, *self.criteria)
+        own_limits = self.criteria[0].own_limits if self.criteria else "ignored"
+        return (replace(ORDER, own_limits=own_limits), *self.criteria)
 
     def part_of(self, m: ProblemMeasurements) -> ProblemMeasurements:
         """The model's programs and the references."""

@@ -137,5 +137,9 @@ def test_studies_put_own_limits_too(ledger: Path, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text('own_limits = "enforced"\n')
     named = ("matrix", "--run", "human", "--criterion", tmp_path / "own.toml", *at)
     well(*named, "--json")
+    well("compare", "human", "human", *at, "--limit", "own", "--json")
+    well("robustness", "--baseline", "human", "--run", "human", "--tau", "50", *at, "--limit", "own", "--json")
+    simulated = lap("simulate", "--criterion", tmp_path / "own.toml", *at)
+    assert "no problem has two human programs in order" in simulated.err  # read, and too small to simulate
     done = lap(*named, "--criterion", "correct")
     assert (done.code, "own_limits" in done.err, done.err.count("\n")) == (2, True, 1)

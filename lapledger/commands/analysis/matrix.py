@@ -56,7 +56,7 @@ def command(study: Study, runs: tuple[str, ...], criterion_names: tuple[str, ...
 
     criteria = named_criteria(criterion_names, list(ENVIRONMENTS.items()))
     with study.open_questions() as questions:
-        measured = study.measure(questions, Criterion(own_limits=next(iter(criteria.values())).own_limits))
+        measured = study.measure_plainly(questions, criteria)
     chosen = find_runs(measured.models, runs)
     if not chosen:
         raise UserError("lap matrix: all programs here are human; use --run human, or run programs of a model")

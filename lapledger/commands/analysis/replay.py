@@ -1,7 +1,6 @@
 """`lap replay`: re-evaluate stored results under one criterion or two, without running programs."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,19 @@ from lapledger.render.replay_table import as_json as table_json
 from lapledger.render.replay_table import show, show_flips
 from lapledger.render.terminal import TERMINAL
 from lapledger.replay.criteria import Criterion
-from lapledger.replay.explanations.flips import Change, verdict_changes
 from lapledger.replay.loading import JudgedCampaign, load
 from lapledger.replay.measurements import CLOCKS
 from lapledger.settings import read_settings
 from lapledger.workflows.analysis.criterion_arguments import read_criterion
-from lapledger.workflows.analysis.judge import judge_with_progress
 from lapledger.workflows.analysis.named_replays import Naming, preview, stored_replays
 from lapledger.workflows.analysis.named_replays import as_json as replay_json
-from lapledger.workflows.analysis.replay_campaign import at_taus, known_models, tau_picture
+from lapledger.workflows.analysis.replay_campaign import (
+    at_taus,
+    flips_between,
+    judge_criteria,
+    known_models,
+    tau_picture,
+)
 from lapledger.workflows.malloc import keep_freed_memory
 
 
@@ -113,24 +116,12 @@ def command(
     with open_questions(location, at) as questions:
         snapshot = load(questions, campaign, clocks=clocks)
         models = known_models(snapshot, rest.pop("models"))
-        judged = [
-            judge_with_progress(
-                questions,
-                snapshot,
-                criterion,
-                name=name,
-                source=source,
-                k=k,
-                engine=engine,
-                criteria=len(criteria),
-                models=models,
-                reporter=TERMINAL,
-            )
-            for name, criterion in criteria
-        ]
+        judged = judge_criteria(
+            questions, snapshot, criteria, source=source, k=k, engine=engine, models=models, reporter=TERMINAL
+        )
         if plot:
             draw(judged[0], Path(plot))
-        flipped = _flips(judged)
+        flipped = flips_between(judged)
         named = preview(questions, judged[0], naming) if naming else None
     if not as_json:
         show(judged)
@@ -169,14 +160,6 @@ def _beside(
         ("--model", rest["models"] or None),
     )
     return [*flags, *question, ("--flips", rest["name_flips"] or None), ("--calibration-from", rest["source"])]
-
-
-def _flips(judged: Sequence[JudgedCampaign]) -> list[tuple[str, str, list[Change]]]:
-    """Flips between each two criteria that follow each other: (before, after, flips)."""
-    return [
-        (a.name, b.name, [change for changes in verdict_changes(a, b, timed=False) for change in changes])
-        for a, b in pairwise(judged)
-    ]
 
 
 def draw(judged: JudgedCampaign, path: Path) -> None:

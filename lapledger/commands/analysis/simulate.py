@@ -72,7 +72,7 @@ def command(
     criteria = named_criteria(criterion_names, [*ENVIRONMENTS.items(), *REWARDS.items()])
     results = read_results(training_results) if training_results else {}
     with study.open_questions() as questions:
-        measured = study.measure(questions, Criterion())
+        measured = study.measure_plainly(questions, criteria)
     _check_model(measured, model)
     simulations = _simulate(measured, criteria, seed=seed, model=model, engine=study.engine)
     agreed = _agreement(simulations, results)

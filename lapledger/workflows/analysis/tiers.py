@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lapledger.ledger.errors import UserError
-from lapledger.replay.criteria import Criterion
-from lapledger.replay.measurements import ProblemMeasurements
+from lapledger.replay.measurements import ProblemMeasurements, correctness_of
 
 if TYPE_CHECKING:
     from lapledger.ledger.questions.queries import Questions
@@ -61,5 +60,5 @@ def _correct(m: ProblemMeasurements) -> list[str]:
     """The references that are correct by re-execution."""
     from lapledger.replay.judging.gates import Status, judge
 
-    verdicts = judge(m, Criterion())
+    verdicts = judge(m, correctness_of(m))
     return [m.programs[row] for row in ((verdicts.c == Status.PASS) & m.reference).nonzero()[0]]
