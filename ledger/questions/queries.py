@@ -129,7 +129,8 @@ class Questions:
             missing = re.search(r"Table with name (\w+) does not exist", reason)
             if missing:
                 reason = f"no view {missing[1]!r}{nearest(missing[1], (*BY_NAME, *_RAW))}"
-            raise UserError(f"{reason}; see `lap sql --views` for what can be read") from None
+            see = " See" if reason.endswith("?") else "; see"
+            raise UserError(f"{reason}{see} `lap sql --views` for what can be read") from None
 
     def close(self) -> None:
         """Frees the connection, and what it has written to the disk."""
