@@ -17,15 +17,19 @@ from tests.support.packages import make_package
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-PAGES = README + "".join(
-    (ROOT / "docs" / f"{name}.md").read_text() for name in ("tutorial", "estimates", "sweeping", "simulating")
-)
+PAGES = README + (ROOT / "docs" / "tutorial.md").read_text()
+STUDIES = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("estimates", "sweeping", "simulating"))
 MAKEFILE = (ROOT / "Makefile").read_text()
 BIN = Path(sys.executable).parent
 
-BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
-TEXT = "".join(BLOCKS).replace("\\\n", " ")
-LINES = list(dict.fromkeys(line for line in TEXT.splitlines() if line and line[0] != "#"))
+
+def shell_lines(pages: str) -> list[str]:
+    """The lines of the shell blocks of pages, each once."""
+    text = "".join(re.findall(r"^```sh\n(.*?)^```$", pages, re.MULTILINE | re.DOTALL)).replace("\\\n", " ")
+    return list(dict.fromkeys(line for line in text.splitlines() if line and line[0] != "#"))
+
+
+LINES = shell_lines(PAGES)
 LAP = [line for line in LINES if line.startswith("lap ")]
 MAKE = [line for line in LINES if line.startswith("make ")]
 SCREENS = sorted({*re.findall(r"`(lap tui .*?)`", PAGES), *(line for line in LAP if line.startswith("lap tui"))})
@@ -74,6 +78,14 @@ def test_a_command_works_as_it_stands(folder: Path, line: str) -> None:
     assert output.strip()
     assert "Traceback" not in output
     assert all(expected in output for start, expected in EXPECTED.items() if line.startswith(start)), output
+
+
+@pytest.mark.parametrize("line", shell_lines(STUDIES))
+def test_a_command_of_the_other_pages_works(folder: Path, line: str) -> None:
+    """The same, in this process: these lines need no shell."""
+    program, *arguments = shlex.split(line)
+    assert program == "lap"
+    assert "cut" in well(*arguments, cwd=folder).out
 
 
 @pytest.mark.parametrize("line", SCREENS)
