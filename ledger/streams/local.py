@@ -45,12 +45,19 @@ class LocalStream:
         Nothing is appended that would leave less than `reserve_bytes` of its disk free.
         """
         if not path.is_file():
-            raise UserError(f"there is no stream at {path}; run `lap ledger init` to make the ledger")
+            raise UserError(
+                f"there is no stream at {path}; `lap ledger init` makes a new ledger, one that exists needs this file"
+                " from a backup"
+            )
         refuse_network(path)
         self.path = path
         self._reserve_bytes = reserve_bytes
         self._lock = threading.Lock()
         self._connection = connect(path)
+        with self._translated():
+            tables = self._connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'identity'").fetchone()
+        if not tables[0]:
+            raise Damage(f"{path} has lost its tables; restore this file from a backup, or rebuild the ledger")
         with self._translated():
             self._connection.execute(_TRIMMED)  # files of version 0.1 have no such table
             row = self._connection.execute("SELECT word FROM identity").fetchone()

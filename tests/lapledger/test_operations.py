@@ -141,6 +141,28 @@ def test_a_holder_whose_clock_was_ahead_is_named(ledger: Path) -> None:
     assert checks["lag"]["figures"]["holders"] == {"facts/2": "today"}
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "user:hunter2@127.0.0.1:1",
+        "sasl_ssl://u:hunter2@h:1",
+        "127.0.0.1:1,u:hunter2@127.0.0.1:2",
+        "u:hunt@hunter2@127.0.0.1:1",
+        "127.0.0.1:1?sasl.password=hunter2",
+    ],
+)
+@pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("verify",), ("ledger", "init")])
+def test_a_password_in_the_broker_s_address_is_refused_and_never_shown(
+    ledger: Path, spelling: str, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that names the settings for it."""
+    monkeypatch.setenv("LAP_KAFKA", spelling)
+    done = lap(*command, "--ledger", ledger)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "kafka_password" in done.err
+    assert "hunter2" not in done.err
+
+
 def test_records_that_no_reader_knows_degrade(ledger: Path) -> None:
     """They are counted by the status and named by the proof, which they do not touch."""
     with closing(open_ledger(ledger)) as opening, closing(opening.stream()) as stream:

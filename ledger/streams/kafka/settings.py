@@ -7,6 +7,7 @@ from lapledger.ledger.errors import UserError
 
 SECURITY = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 COMPRESSION = ("", "lz4", "zstd")
+_BROKER = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s@/?#:=\[\]]+)(:[0-9]{1,5})?")
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
@@ -33,6 +34,11 @@ class KafkaSettings:
     def __post_init__(self) -> None:
         if not self.bootstrap:
             raise UserError("no Kafka broker is named; write HOST:PORT, several separated by commas")
+        if not all(_BROKER.fullmatch(server) for server in self.bootstrap):  # never shown: it may hold a password
+            raise UserError(
+                "a Kafka broker is HOST:PORT, several separated by commas; a user and a password are settings of their"
+                " own (kafka_username, kafka_password)"
+            )
         if not _PREFIX.fullmatch(self.prefix):
             raise UserError(f"{self.prefix!r} cannot begin a topic's name; use letters, digits, dots and dashes")
         if self.security_protocol not in SECURITY:
