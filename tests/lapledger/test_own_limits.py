@@ -143,3 +143,14 @@ def test_studies_put_own_limits_too(ledger: Path, tmp_path: Path) -> None:
     assert "no problem has two human programs in order" in simulated.err  # read, and too small to simulate
     done = lap(*named, "--criterion", "correct")
     assert (done.code, "own_limits" in done.err, done.err.count("\n")) == (2, True, 1)
+
+
+def test_the_duration_filter_counts_the_tests_that_a_reference_passed(tmp_path: Path) -> None:
+    """Two optimization tests, and an accepted program that fails both: none has a reference's duration."""
+    package(tmp_path / "sums", "name: e\n", {"submissions/accepted/wrong.py": "print(0)\n"}, {})
+    well("ledger", "init", "--ledger", tmp_path / "lap")
+    well("import", "icpc", tmp_path / "sums", "--ledger", tmp_path / "lap")
+    well("run", "--ledger", tmp_path / "lap")
+    excluded = well("filter", "--ledger", tmp_path / "lap", "--json").json["excluded"]
+    (reason,) = (row["reason"] for row in excluded if row["rule"] == "duration")
+    assert reason == "0 optimization tests with reference durations; at least 2 are needed"

@@ -54,8 +54,9 @@ def decide(snapshot: Snapshot, limits: Mapping[str, PackageLimits] = AS_EXECUTED
         outcomes = enforce(m, limits.get(m.problem, NO_LIMITS)).outcome
         relabelled = [relabel(_execution(m, row, outcomes[row].tolist())) for row in range(len(m.programs))]
         decisions += [decision for decision in relabelled if decision is not None]
-        tests = int(m.tests.optimization.sum())
-        decisions.append(duration(m.campaign, m.problem, robust_cv(m), tests=tests))
+        passed = ((m.outcome == Outcome.OK) & m.reference[:, None]).any(axis=0)
+        timed = int((m.tests.optimization & passed).sum())  # on the others no reference has a duration that counts
+        decisions.append(duration(m.campaign, m.problem, robust_cv(m), tests=timed))
     return decisions
 
 
