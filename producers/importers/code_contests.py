@@ -14,15 +14,13 @@ from lapledger.ledger.errors import UserError
 from lapledger.producers.corpus.languages import unusable
 from lapledger.producers.corpus.package import Excluded, Package, PackageProgram, PackageTest, digest_of
 from lapledger.producers.corpus.settings import checked_flags
-from lapledger.producers.importers.files import MIB, check_file, lines_of, parse_json, shown
+from lapledger.producers.importers.files import check_file, is_parquet, lines_of, open_parquet, parse_json, shown
 from lapledger.producers.importers.model import identifier_part, line
 from lapledger.producers.importers.records import Record
 
 FORMAT = "code-contests"
 TOOL = "Code Contests"
 IMPORTER = f"{FORMAT} 2"
-MAX_GROUP_BYTES = 4096 * MIB
-"""A row group of a Parquet file unpacks to at most this many bytes."""
 UNKNOWN = (
     "which tests were made to spread run times: private and generated ones are taken for both kinds",
     "how answers are checked: by the default check, too strict for a problem with several right answers",
@@ -53,7 +51,7 @@ class Row:
 
 def count_rows(path: Path) -> int:
     """The number of problems in a file, as far as it tells at once: 0 for JSON Lines."""
-    return int(_parquet(path).metadata.num_rows) if _is_parquet(path) else 0
+    return int(open_parquet(path).metadata.num_rows) if is_parquet(path) else 0
 
 
 def rows(
@@ -77,19 +75,14 @@ def rows(
         raise UserError(f"{shown(path.name)}: holds no problem; give a file of Code Contests, or fetch it again")
 
 
-def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
-
-
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    if not _is_parquet(path):
+    if not is_parquet(path):
         for number, text in lines_of(path):
             yield number, parse_json(text, f"{shown(path.name)}, line {number}")
         return
     import pyarrow as pa
 
-    file = _parquet(path)
+    file = open_parquet(path)
     known = set(file.schema_arrow.names)
     missing = sorted({"name", *_LISTS} - known)
     if missing:
@@ -103,21 +96,6 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
     except (pa.ArrowException, OSError) as error:
         reason = line(str(error))
         raise UserError(f"{shown(path.name)}: broken after row {number} ({reason}); fetch it again") from error
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-        sizes = [file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups)]
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{shown(path.name)}: no readable Parquet ({line(str(error))}); fetch it again") from error
-    if max(sizes, default=0) > MAX_GROUP_BYTES:
-        limit = MAX_GROUP_BYTES // MIB
-        raise UserError(f"{shown(path.name)}: a row group of more than {limit} MiB; write it with smaller row groups")
-    return file
 
 
 def _row(record: Record, license_: str, flags: str | None) -> Row:

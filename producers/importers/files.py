@@ -19,6 +19,8 @@ MAX_FILE_BYTES = 512 * MIB
 """A file that is read whole is at most this long."""
 MAX_LINE_BYTES = 64 * MIB
 """A line of a file that is read line by line is at most this long."""
+MAX_GROUP_BYTES = 4096 * MIB
+"""A row group of a Parquet file unpacks to at most this many bytes."""
 _SHOWN = 60
 
 
@@ -90,6 +92,29 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
                 raise UserError(f"{shown(path.name)}, line {number}: longer than {limit} MiB; is this JSON Lines?")
             if line.strip():
                 yield number, line
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def open_parquet(path: Path) -> Any:
+    """A Parquet file, opened; UserError when it cannot be read, or has a row group above MAX_GROUP_BYTES."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        sizes = [file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups)]
+    except (pa.ArrowException, OSError) as error:
+        reason = shown(str(error)).strip("'")
+        raise UserError(f"{shown(path.name)}: no readable Parquet ({reason}); fetch it again") from error
+    if max(sizes, default=0) > MAX_GROUP_BYTES:
+        limit = MAX_GROUP_BYTES // MIB
+        raise UserError(f"{shown(path.name)}: a row group of more than {limit} MiB; write it with smaller row groups")
+    return file
 
 
 def parse_json(data: bytes, where: str) -> Any:

@@ -10,15 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from lapledger.ledger.errors import UserError, nearest
-from lapledger.producers.importers.files import MIB, check_file, lines_of, parse_json, shown
+from lapledger.producers.importers.files import check_file, is_parquet, lines_of, open_parquet, parse_json, shown
 from lapledger.producers.importers.model import line
 from lapledger.producers.importers.records import Record
 
 FORMAT = "samples"
 MAX_SAMPLES = 10_000
 """Completions of one row."""
-MAX_GROUP_BYTES = 4096 * MIB
-"""A row group of a Parquet file unpacks to at most this many bytes."""
 FIELDS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "problem": (
@@ -112,9 +110,7 @@ def samples(path: Path, names: FieldMap) -> Iterator[Sample]:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Any]]:
-    with path.open("rb") as file:
-        is_parquet = file.read(4) == b"PAR1"
-    if is_parquet:
+    if is_parquet(path):
         yield from _parquet_rows(path)
         return
     for number, (at, text) in enumerate(lines_of(path), 1):
@@ -123,16 +119,9 @@ def _rows(path: Path) -> Iterator[tuple[int, Any]]:
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    number = 0
+    file, number = open_parquet(path), 0
     try:
-        file = pq.ParquetFile(path)
-        groups = range(file.metadata.num_row_groups)
-        if max((file.metadata.row_group(group).total_byte_size for group in groups), default=0) > MAX_GROUP_BYTES:
-            raise UserError(
-                f"{shown(path.name)}: a row group of more than {MAX_GROUP_BYTES // MIB} MiB; write smaller ones"
-            )
         for batch in file.iter_batches(batch_size=64):
             for value in batch.to_pylist():
                 number += 1

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lapledger.ledger.errors import UserError
-from lapledger.producers.importers import code_contests, evalperf
+from lapledger.producers.importers import code_contests, evalperf, files
 from tests.producers.results_files import contest, imported, new_ledger, perf_task, write
 from tests.support.lap import lap, sql, well
 from tests.support.packages import make_package
@@ -288,7 +288,7 @@ def test_broken_code_contests_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     torn.write_bytes(foreign.read_bytes()[:-20])
     with pytest.raises(UserError, match="no readable Parquet"):
         list(code_contests.rows(torn))
-    monkeypatch.setattr(code_contests, "MAX_GROUP_BYTES", 10)
+    monkeypatch.setattr(files, "MAX_GROUP_BYTES", 10)
     with pytest.raises(UserError, match="smaller row groups"):
         list(code_contests.rows(as_parquet(tmp_path / "a.parquet", contest("a"))))
 
