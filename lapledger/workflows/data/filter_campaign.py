@@ -1,18 +1,15 @@
 """Filter decisions after a run: labels that re-execution contradicts, and problems whose tests can be timed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from lapledger.ledger.events import FilterDecided
 from lapledger.ledger.questions.queries import Questions
 from lapledger.producers.corpus.filters import Execution, duration, relabel
 from lapledger.replay.loading import Snapshot, is_closed, load
 from lapledger.replay.measurements import Outcome, ProblemMeasurements, robust_cv
-from lapledger.replay.package_limits import NO_LIMITS, PackageLimits, enforce
+from lapledger.replay.package_limits import NO_LIMITS, enforce
 from lapledger.workflows.session import LedgerWriter
-
-AS_EXECUTED: Mapping[str, PackageLimits] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +27,7 @@ def filter_campaign(session: LedgerWriter, campaign: str | None, *, own_limits: 
     """
     questions = Questions(session.ledger)
     try:
-        limits = {row["problem_id"]: PackageLimits(row["t"], row["m"]) for row in questions.rows(_LIMITS)}
-        decisions = decide(load(questions, campaign), limits if own_limits else {})
+        decisions = decide(load(questions, campaign), own_limits=own_limits)
         stored = {tuple(row.values()) for row in questions.rows("SELECT campaign_id, subject_id, rule FROM filter")}
     finally:
         questions.close()
@@ -41,17 +37,15 @@ def filter_campaign(session: LedgerWriter, campaign: str | None, *, own_limits: 
     return FilterResult(tuple(decisions), len(new))
 
 
-_LIMITS = "SELECT problem_id, time_limit_ns AS t, memory_limit_bytes AS m FROM problem"
-
-
-def decide(snapshot: Snapshot, limits: Mapping[str, PackageLimits] = AS_EXECUTED) -> list[FilterDecided]:
+def decide(snapshot: Snapshot, *, own_limits: bool) -> list[FilterDecided]:
     """A decision for every label, and the duration filter of every problem, from a campaign's outcomes.
 
     Only problems whose every execution has an outcome are decided: a decision is a fact and does not change.
     """
     decisions: list[FilterDecided] = []
     for m in filter(is_closed, snapshot.problems):
-        outcomes = enforce(m, limits.get(m.problem, NO_LIMITS)).outcome
+        limits = snapshot.lookups.limits(m.problem) if own_limits and snapshot.lookups else NO_LIMITS
+        outcomes = enforce(m, limits).outcome
         relabelled = [relabel(_execution(m, row, outcomes[row].tolist())) for row in range(len(m.programs))]
         decisions += [decision for decision in relabelled if decision is not None]
         passed = ((m.outcome == Outcome.OK) & m.reference[:, None]).any(axis=0)

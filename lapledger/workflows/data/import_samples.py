@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from lapledger.consumers.training.rollouts import Training, program_text, roll
+from lapledger.consumers.training.rollouts import Training, roll
 from lapledger.ledger.errors import UserError
-from lapledger.ledger.events import Event, ResultsImported
+from lapledger.ledger.events import Event, ProgramAdded, ResultsImported
 from lapledger.ledger.questions.queries import Questions
 from lapledger.producers.importers.events import import_id, imported, shortened
 from lapledger.producers.importers.model import line
@@ -51,7 +51,7 @@ def import_samples(writer: LedgerWriter, checked: CheckedFile, options: SampleOp
                 if number == 0:
                     _refuse_others(stored, events, options)
                 writer.producer.append(event for event in events if _key(event) not in stored)
-                without_program += sum(not program_text(completion).strip() for _, completion in batch)
+                without_program += sum(isinstance(event, ProgramAdded) and not event.source_bytes for event in events)
                 bar.advance(len(batch))
         writer.producer.append([event])
         writer.admit()
