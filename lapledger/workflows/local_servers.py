@@ -55,8 +55,8 @@ def start_servers(
 def _password(folder: Path, *, wanted: bool) -> str:
     """The password of the servers in a folder; "" where they ask for none."""
     file = folder / "password"
-    if file.exists():
-        return file.read_text().strip()
+    if file.exists() and (kept := file.read_text().strip()):  # an empty one is of a start that was killed
+        return kept
     if not wanted:
         return ""
     if any((folder / name).exists() for name in SERVERS):

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 PREFIX = "lap-spill-"
+TRIES = 3
+"""Folders that are made until one is locked."""
 
 
 def make_spill_folder() -> tuple[str, Callable[[], None]]:
@@ -19,11 +21,12 @@ def make_spill_folder() -> tuple[str, Callable[[], None]]:
     """
     try:
         _remove_left_behind(Path(tempfile.gettempdir()))
-        while True:
+        for _ in range(TRIES):
             folder = Path(tempfile.mkdtemp(prefix=PREFIX))
             lock = _lock(folder)
-            if lock is not None or folder.is_dir():  # some filesystems have no locks; there none is removed
-                return str(folder), partial(_remove, folder, lock)
+            if lock is not None:  # else another process took it for one that was left behind, and removes it
+                break
+        return str(folder), partial(_remove, folder, lock)  # some filesystems have no locks; there none is removed
     except OSError:  # a full or read-only disk: questions that fit into memory are answered all the same
         return "", lambda: None
 
